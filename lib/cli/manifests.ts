@@ -1,5 +1,6 @@
 /** Reads and writes manifests: objects in files of JSON or YAML. */
 import type { Json } from 'kubeloop/apiserver'
+import { goSchema, plainScalar } from '../core/yaml_scalars.ts'
 import { yamlText } from '../core/yaml_text.ts'
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
@@ -95,13 +96,14 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
     }
   }
   const isThere = (document: unknown): boolean => document !== null && document !== undefined
-  // As in kubectl, a flow collection may end at any indentation; js-yaml refuses that.
-  const simple = text.split(/^--- *$/m).map(readSimpleYaml)
-  const read = simple.flatMap((each) => 'document' in each ? [each.document] : [])
-  if (read.length === simple.length) return read.filter(isThere)
-  const { CORE_SCHEMA, loadAll, mergeTag } = await import('js-yaml')
   try {
-    return (loadAll(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as unknown[]).filter(isThere)
+    // As in kubectl, a flow collection may end at any indentation; js-yaml refuses that.
+    const simple = text.split(/^--- *$/m).map((each) => readSimpleYaml(each, plainScalar))
+    const read = simple.flatMap((each) => 'document' in each ? [each.document] : [])
+    if (read.length === simple.length) return read.filter(isThere)
+    const { defineScalarTag, loadAll, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag } = await import('js-yaml')
+    const schema = goSchema({ defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag })
+    return (loadAll(text, { schema }) as unknown[]).filter(isThere)
   } catch (error) {
     // The first line of the message has the mistake; the next ones quote the text around it.
     throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, {

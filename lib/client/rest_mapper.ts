@@ -2,7 +2,7 @@
 import { isReason } from '../core/errors.ts'
 import { kindProblem } from '../core/names.ts'
 import { splitApiVersion } from '../core/owners.ts'
-import type { AnyResource } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { Api } from './api.ts'
 
 /** Names a kind by `apiVersion` and `kind`, as an object does. */
@@ -61,7 +61,14 @@ export class RestMapper {
 }
 
 interface GroupList {
-  readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[]
+  readonly groups: readonly {
+    readonly preferredVersion: GroupVersion
+    readonly versions: readonly GroupVersion[]
+  }[]
+}
+
+interface GroupVersion {
+  readonly groupVersion: string
 }
 
 interface ResourceList {
@@ -73,16 +80,15 @@ interface ResourceList {
   }[]
 }
 
-/** Resolves with the kinds of each group's preferred version that have all of these verbs. */
+/** Resolves with the kinds that have all of these verbs, each once: best in the preferred version of its group. */
 export async function discoverKinds(api: Api, verbs: readonly string[], signal: AbortSignal): Promise<AnyResource[]> {
   const { groups } =
     (await api.raw({ method: 'GET', path: '/apis', headers: ACCEPT }, 'list the API groups', signal)) as GroupList
-  const versions = [
-    'v1',
-    ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion).filter(parseApiVersion),
-  ]
-  const lists = await Promise.all(versions.map((groupVersion) => kindsOf(api, groupVersion, signal)))
-  return lists.flat().filter((kind) => verbs.every((verb) => kind.verbs.includes(verb))).map(({ resource }) => resource)
+  const ofGroups = groups.flatMap(({ preferredVersion, versions }) => [preferredVersion, ...versions])
+  const versions = new Set(['v1', ...ofGroups.map(({ groupVersion }) => groupVersion).filter(parseApiVersion)])
+  const lists = await Promise.all([...versions].map((groupVersion) => kindsOf(api, groupVersion, signal)))
+  const found = lists.flat().filter((kind) => verbs.every((verb) => kind.verbs.includes(verb)))
+  return [...Map.groupBy(found, ({ resource }) => groupResourceOf(resource)).values()].map(([first]) => first!.resource)
 }
 
 async function kindsOf(api: Api, groupVersion: string, signal: AbortSignal): Promise<ServedKind[]> {

@@ -3,12 +3,28 @@
  * comments, one document. Refuses anything else (anchors, tags, tabs, duplicate keys …) instead of guessing. The result
  * always equals js-yaml's, which is stricter only about the indentation of flow collections.
  */
-import { isComment, type Lines, readKey, readScalar, refuse, REFUSED, resolve, unquote } from './yaml_scalars.ts'
+import {
+  coreScalar,
+  isComment,
+  type Lines,
+  readKey,
+  readScalar,
+  refuse,
+  REFUSED,
+  type Resolve,
+  unquote,
+} from './yaml_scalars.ts'
 
-/** Returns the document, undefined for an empty one; or the number of the line that needs a full parser. */
-export function readSimpleYaml(text: string): { readonly document: unknown } | { readonly refusedLine: number } {
+/**
+ * Returns the document, undefined for an empty one; or the number of the line that needs a full parser. `resolve`: of
+ * plain scalars. Default: those of YAML 1.2.
+ */
+export function readSimpleYaml(
+  text: string,
+  resolve: Resolve = coreScalar,
+): { readonly document: unknown } | { readonly refusedLine: number } {
   const clean = text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
-  const lines: Lines = { all: clean.split('\n'), at: 0 }
+  const lines: Lines = { all: clean.split('\n'), at: 0, resolve }
   try {
     const unusual = clean.search(UNUSUAL)
     if (unusual >= 0) {
@@ -71,7 +87,7 @@ function readList(lines: Lines, indent: number): unknown[] {
 function readMapping(lines: Lines, indent: number): unknown {
   const entries = new Map<string, unknown>()
   while (nextIndent(lines) === indent) {
-    const { key, rest } = readKey(lines.all[lines.at]!.slice(indent)) ?? refuse()
+    const { key, rest } = readKey(lines.all[lines.at]!.slice(indent), lines.resolve) ?? refuse()
     if (entries.has(key)) refuse()
     entries.set(key, readNode(lines, indent, rest, indent))
   }
@@ -120,7 +136,7 @@ function readFlow(lines: Lines, first: string): unknown {
   }
   const readScalar = (): unknown => {
     const quoted = take(QUOTED)
-    return quoted === undefined ? resolve(take(PLAIN) ?? fail()) : unquote(quoted)
+    return quoted === undefined ? lines.resolve(take(PLAIN) ?? fail()) : unquote(quoted)
   }
   /** Reads the items between commas, up to the end of a collection. */
   const readItems = (closing: RegExp, depth: number, readItem: () => void): void => {

@@ -4,7 +4,11 @@
 export interface Lines {
   readonly all: string[]
   at: number
+  readonly resolve: Resolve
 }
+
+/** Returns the value of a plain scalar. */
+export type Resolve = (text: string) => unknown
 
 /** Thrown if the current line needs a full parser. */
 export const REFUSED = {}
@@ -19,7 +23,10 @@ export function isComment(rest: string): boolean {
 }
 
 /** Splits a line into its key and the text after the colon. */
-export function readKey(line: string): { readonly key: string; readonly rest: string } | undefined {
+export function readKey(
+  line: string,
+  resolve: Resolve = coreScalar,
+): { readonly key: string; readonly rest: string } | undefined {
   const [, written, rest = ''] = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w/][\w./-]*) *:(?: +(.*)|$)/.exec(line) ?? []
   return written === undefined
     ? undefined
@@ -106,13 +113,13 @@ function readPlain(lines: Lines, indent: number, first: string): unknown {
     text += ` ${line.replace(/^ +| +$/g, '')}`
   }
   // A possible key or comment inside needs a full parser.
-  const value = /:(?: |$)| #/.test(text) ? refuse() : resolve(text)
+  const value = /:(?: |$)| #/.test(text) ? refuse() : lines.resolve(text)
   lines.at = next
   return value
 }
 
 /** Returns the value of a plain scalar by YAML 1.2's core schema. */
-export function resolve(text: string): unknown {
+export function coreScalar(text: string): unknown {
   if (/^(?:~|null|Null|NULL)$/.test(text)) return null
   if (/^(?:true|True|TRUE)$/.test(text)) return true
   if (/^(?:false|False|FALSE)$/.test(text)) return false

@@ -1,4 +1,5 @@
 /** The plain scalars of YAML 1.1, as the Go YAML library resolves them. */
+import type * as JsYaml from 'js-yaml'
 
 /** A malformed document, with Go's message as far as it is known. */
 export class YamlError extends Error {
@@ -31,4 +32,23 @@ export function plainScalar(text: string): string | number | boolean | null {
   }
   if (/^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/.test(digits)) return Number(digits)
   return text
+}
+
+/** The parts of js-yaml of which a schema is made. */
+type SchemaParts =
+  & Pick<typeof JsYaml, 'defineScalarTag' | 'mapTag' | 'mergeTag' | 'Schema' | 'seqTag' | 'strTag'>
+  & { readonly NOT_RESOLVED: symbol }
+
+/** Returns a schema with these scalars, and with keys that merge (`<<`). */
+export function goSchema(
+  { defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag }: SchemaParts,
+): JsYaml.Schema {
+  const resolve = (text: string): ReturnType<typeof plainScalar> | typeof JsYaml.NOT_RESOLVED => {
+    const value = plainScalar(text)
+    return typeof value === 'string' ? NOT_RESOLVED as typeof JsYaml.NOT_RESOLVED : value
+  }
+  const scalars = ['null', 'bool', 'int', 'float'].map((type) =>
+    defineScalarTag(`tag:yaml.org,2002:${type}`, { implicit: type === 'null', resolve, identify: () => false })
+  )
+  return new Schema([strTag, seqTag, mapTag, mergeTag, ...scalars])
 }

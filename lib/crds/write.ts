@@ -59,13 +59,14 @@ export async function writeCrds(work: Work, change: Change): Promise<void> {
 
 /** Returns a CRD, after a wait for its deletion if it is being deleted. */
 async function untilDeleted(
-  { metadata }: CustomResourceDefinition,
-  { api, clock, signal }: Work,
+  crd: CustomResourceDefinition,
+  { api, clock, log, signal }: Work,
 ): Promise<Crd | undefined> {
-  const deadline = clock.monotonic() + DELETION_MS
-  for (;;) {
-    const found = await find(api, metadata.name, signal)
-    if (!found?.metadata.deletionTimestamp || clock.monotonic() >= deadline) return found
+  const beganMs = clock.monotonic()
+  for (let isFirst = true;; isFirst = false) {
+    const found = await find(api, crd.metadata.name, signal)
+    if (!found?.metadata.deletionTimestamp || clock.monotonic() - beganMs >= DELETION_MS) return found
+    if (isFirst) log.info(`Waiting up to ${DELETION_MS / 1000} s for the deletion of ${titleOf(crd)}`)
     await sleep(clock, 250, signal)
   }
 }

@@ -21,6 +21,7 @@ import { backoffMs } from '../async/backoff.ts'
 import { Latch } from '../async/latch.ts'
 import { formatMs } from '../core/duration.ts'
 import { discoverKinds } from '../client/rest_mapper.ts'
+import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatKey, type OwnerReference } from '../core/objects.ts'
 import { splitApiVersion } from '../core/owners.ts'
@@ -128,14 +129,14 @@ export class GarbageCollector implements Runnable {
     this.#stopTimer = clock.after(ms, () => this.#rescan.open())
   }
 
-  /** Starts watches of new kinds, and stops those of removed kinds. */
+  /** Starts watches of new kinds, and stops those of removed kinds. A kind with another version or scope is both. */
   async #scan(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const all = await discoverKinds(this.#cluster.api, ['list', 'watch', 'delete'], signal)
     const watched = all.filter(({ kind }) => !IGNORED.has(kind))
     const served = new Map(watched.map((resource) => [`${resource.group}/${resource.kind}`, resource]))
     for (const [id, resource] of this.#kinds) {
-      if (served.has(id)) continue
+      if (jsonEqual(served.get(id), resource)) continue
       this.#kinds.delete(id)
       this.#cluster.cache.remove(resource)
     }

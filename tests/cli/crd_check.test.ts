@@ -48,14 +48,17 @@ test('definitions in a file of several, and in a folder with other files, are fo
       const at = `${folder.path}/${path}`
       assert.deepEqual(await checkCommitted([crd(size(10)), crd(bar)], at), { lines: [], breaking: 0 }, path)
     }
+    const rules = [{ apiGroups: ['example.com'], resources: ['foos'] }]
+    folder.write('crds/c.yaml', yaml({ ...webhook, metadata: { name: 'old' }, webhooks: [{ name: 'a', rules }] }))
     const changed = [crd(size(5)), { ...webhook, webhooks: [] }]
     const { lines, breaking } = await checkCommitted(changed, `${folder.path}/crds`)
     assert.deepEqual(lines.map((line) => line.replace(`${folder.path}/`, '')), [
       'crds/a/foo.json: foos.example.com v1 spec.size: maximum is 5, not 10 (breaks stored objects)',
       'crds/b.yml: ValidatingWebhookConfiguration foo webhooks is [], not [{"name":"a"}]',
       'crds/b.yml: bars.example.com is not defined by the operator (deleting it deletes its objects)',
+      'crds/c.yaml: ValidatingWebhookConfiguration old is not defined by the operator (writes that nothing answers are refused)',
     ])
-    assert.equal(breaking, 2)
+    assert.equal(breaking, 3)
     // Webhook configurations may be somewhere else; a definition must be there.
     const more = [crd(size(10)), crd(of(z.object({}), { kind: 'New' })), webhook]
     const missing = await checkCommitted(more, `${folder.path}/all.yaml`)
@@ -213,11 +216,17 @@ test('objects of a kind with several versions are counted once, in the version t
   assert.equal(lines.length, 1)
   // With a conversion, each version is read.
   const webhook = { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://127.0.0.1:1' } }
-  const converted = {
-    ...definition,
-    spec: { ...definition.spec, conversion: { strategy: 'Webhook' as const, webhook } },
+  const converting = ({ spec, ...of }: typeof definition) => {
+    return { ...of, spec: { ...spec, conversion: { strategy: 'Webhook' as const, webhook } } }
   }
-  assert.deepEqual(await checkStored(converted, cluster, assert.fail), { name: 'foos.example.com', seen: 1, unfit: 0 })
+  const fits = await checkStored(converting(definition), cluster, assert.fail)
+  assert.deepEqual(fits, { name: 'foos.example.com', seen: 1, unfit: 0 })
+  const narrow = crd(...['v1', 'v2'].map((version) => of(z.object({ size: z.int32().max(5) }), { version })))
+  assert.deepEqual(await checkStored(converting(narrow), cluster, (line) => void lines.push(line)), {
+    ...fits,
+    unfit: 1,
+  })
+  assert.equal(lines.length, 3)
 })
 
 test('objects of a version that is not served cannot be read to check its narrower schema', async () => {

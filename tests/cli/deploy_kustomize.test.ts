@@ -91,10 +91,19 @@ test('what an overlay must not set is said, and only then', async () => {
     'An overlay must not set "namespace": the webhooks leave out objects by its name; give --namespace instead',
   )
   assert.match(kustomizeFiles(objects).get('kustomization.yaml')!, /^# An overlay must not set "namespace"/m)
-  const certified = await objectsOf(fullOperator(undefined, '/certs'), { image: IMAGE, certManager: true })
+  const certified = await objectsOf(fullOperator(undefined, { certs: '/certs' }), { image: IMAGE, certManager: true })
   assert.equal(
     kustomizeCaution(certified),
     'An overlay must not set "namespace": the Certificate has its name; give --namespace instead',
+  )
+  const byUrl = await objectsOf(fullOperator(undefined, { url: 'https://a' }), { image: IMAGE, certManager: true })
+  // That of the metrics always has the name.
+  const others = byUrl.filter(({ metadata: { name } }) => !name.startsWith('full-metrics'))
+  assert.equal(kustomizeCaution(others), kustomizeCaution(certified))
+  const service = { name: 'hooks', namespace: 'elsewhere' }
+  assert.equal(
+    kustomizeCaution(await objectsOf(fullOperator(undefined, { service }))),
+    'An overlay must not set "namespace": the Service of the conversions is in another one; give --namespace instead',
   )
   const names = ['crds', 'rbac', 'service', 'certificates', 'deployment', 'poddisruptionbudget', 'networkpolicy']
   assert.deepEqual(

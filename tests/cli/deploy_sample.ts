@@ -25,17 +25,17 @@ const OldFoo = defineResource({
   spec: z.object({ m: z.int32() }),
 })
 
-/** `namespaces`: default all. `certs`: of its webhooks. */
+/** `namespaces`: default all. */
 export function fullOperator(
   namespaces?: string[],
-  certs: string | { secret: string } = { secret: 'full-tls' },
+  webhooks: Parameters<typeof operator>[0]['webhooks'] = { certs: { secret: 'full-tls' } },
 ): Operator {
   const app = operator({
     name: 'full',
     leaderElection: true,
     health: ':8081',
     metrics: { address: ':8443', tls: { certs: '/metrics-certs' }, auth: true },
-    webhooks: { certs },
+    webhooks,
     ...(namespaces && { namespaces }),
   })
   app.controllerFor(Foo).owns(ConfigMap).reconcile(async () => {})

@@ -112,6 +112,9 @@ test('only one kubeloop dev runs in a folder', async () => {
     second.output(),
     `Cannot start: kubeloop already runs in this folder (process ${dev.pid}); stop it, or use another folder`,
   )
+  const server = project.run('apiserver', '--state', '.kubeloop/state.json', '--write-kubeconfig', 'other')
+  assert.equal(await server.ended, 1)
+  assert.match(server.errors(), /^Cannot start: kubeloop already keeps its state in \.kubeloop\/state\.json \(process/)
 })
 
 test('the next run finds the state of the last one, and ends when its output is closed, even if only the operator writes', async () => {

@@ -80,8 +80,9 @@ test('health and metrics are served on one port of this machine; other servers l
       const get = async (path: string) => await (await added[0]!.fetch(new Request(`http://localhost${path}`))).text()
       if (named.length === 0) continue
       const metrics = named.includes('metrics') ? 'metrics' : 'there is no metrics\n'
-      const expected = ['health', 'health', metrics, 'there is no profiling\n']
-      assert.deepEqual(await Promise.all(['/readyz', '/healthz/ping', '/metrics', '/debug/pprof/'].map(get)), expected)
+      const expected = ['health', 'health', metrics, metrics, 'there is no profiling\n']
+      const paths = ['/readyz', '/healthz/ping', '/metrics', '/beside/them', '/debug/pprof/']
+      assert.deepEqual(await Promise.all(paths.map(get)), expected)
     }
   } finally {
     delete process.env['KUBELOOP_MONITORING_PORT']

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ import {
   sampleTest,
   sampleWithModules,
 } from '../../lib/cli/package_files.ts'
-import { claimState, readState, StateFile } from '../../lib/cli/api/folder.ts'
+import { claimDevFolder, claimState, readState, StateFile } from '../../lib/cli/api/folder.ts'
 import type { Fields } from '../../lib/config/fields.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
@@ -412,6 +412,10 @@ test('a state is free if its process has ended, also if it had the id of this on
     const release = await claimState(path('state'))
     await release()
     assert.ok(!existsSync(path('state.running')))
+    mkdirSync(path('state.json.running'))
+    writeFileSync(path('state.json.running/pid'), `${process.ppid}\n`)
+    await assert.rejects(claimDevFolder(dirname(path('state'))), /already keeps its state in .*state\.json \(process/)
+    assert.ok(!existsSync(path('running')))
   }))
 
 test('while a slow disk writes a state, no other is made; the next one has all changes since', async () => {

@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { CORE_SCHEMA, loadAll, mergeTag } from 'js-yaml'
+import * as yaml from 'js-yaml'
 import { type ManifestObject, manifestText, parseManifest, readManifests } from '../../lib/cli/manifests.ts'
+import { goSchema } from '../../lib/core/yaml_scalars.ts'
 import { tries } from '../tools/fuzz.ts'
 import { mutatedText } from '../tools/hostile.ts'
 import { withFolder } from '../tools/folder.ts'
@@ -53,9 +54,22 @@ test('flow style may end at any indentation in each document, and "<<" merges, a
   ])
 })
 
+// As kubectl 1.36 sends them.
+test('plain scalars and keys are those of YAML 1.1, also for the full parser', async () => {
+  const spec = '{ mode: 0644, on: [yes, 0o644, 1_000, "0644", 12:30:45, 2001-01-01, 089] }'
+  for (const anchor of ['', '&a ']) {
+    const [object] = await parseManifest(
+      `apiVersion: v1\nkind: A\nmetadata: { name: a }\nspec: ${anchor}${spec}\n`,
+      'f',
+    )
+    assert.deepEqual(object?.['spec'], { mode: 420, true: [true, 420, 1000, '0644', '12:30:45', '2001-01-01', 89] })
+  }
+})
+
 for (
   const [text, message] of [
     ['', 'Cannot read f.yaml: there is no object in it'],
+    ['a: .inf', 'Cannot read f.yaml: it is not valid YAML or JSON: json: unsupported value: +Inf'],
     ['a: b: c', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
     ['{ "kind": ', /^Cannot read f\.yaml: it is not valid YAML or JSON: [^\n]+$/],
     ['- a', 'Cannot read f.yaml: it is not an object'],
@@ -94,11 +108,11 @@ test('what is written is read as the same data, also by a parser of YAML 1.2', (
   fc.assert(fc.property(value, value, (first, second) => {
     const objects = [first, second].map((data) => ({ data, left: undefined }))
     const plain = JSON.parse(JSON.stringify(objects)) as unknown
-    assert.deepEqual(JSON.parse(JSON.stringify(loadAll(manifestText(objects)))), plain)
+    assert.deepEqual(JSON.parse(JSON.stringify(yaml.loadAll(manifestText(objects)))), plain)
   }))
 })
 
-test('fuzz: changed documents are read as a parser of YAML 1.2 reads them, or refused with the file', async () => {
+test('fuzz: changed documents are read as a parser of YAML 1.1 reads them, or refused with the file', async () => {
   const of = (name: string, data: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data })
   const list = { apiVersion: 'v1', kind: 'List', items: [of('c', { a: 'x: y' }), of('d', { b: '|\n---\n' })] }
   const block = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  text: |\n    one\n    ---\n    # two\n'
@@ -115,7 +129,7 @@ test('fuzz: changed documents are read as a parser of YAML 1.2 reads them, or re
     fc.asyncProperty(texts, async (text) => {
       let expected: unknown[] | undefined
       try {
-        expected = (loadAll(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as {
+        expected = (yaml.loadAll(text, { schema: goSchema(yaml) }) as {
           apiVersion?: unknown
           kind?: unknown
           items?: unknown

@@ -140,6 +140,7 @@ const REFUSED = [
   'manifests a.ts --image a/B:1',
   'manifests a.ts --webhooks-from 10.0.0.1',
   'manifests a.ts --webhooks-from 10.0.0.0/33',
+  'manifests a.ts --webhooks-from 10.1.2.3/8',
   'manifests a.ts --webhooks-from api.example.com/8',
 ]
 

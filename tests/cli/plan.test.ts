@@ -82,8 +82,10 @@ async function stageOf(answer: Answer = () => undefined): Promise<Stage> {
         close: () => void (isOpen = false),
       }
       let isOpen = true
+      const before = server.save()
       const plan = await planOf(app, { sources, log: silent, timeout: '20s', ...(time !== undefined && { time }) })
       assert.equal(isOpen, false)
+      assert.deepEqual(server.save(), before, 'nothing was written')
       return briefly(plan)
     },
   }
@@ -242,12 +244,17 @@ test('deletions name their finalizers and dependents; an object that is created 
   await create(client, 'a', 'a')
   for (const name of ['owner', 'orphaning', 'again']) {
     const owner = await client.create(ConfigMap, { metadata: at(name) })
-    await client.create(ConfigMap, { metadata: at(`of-${name}`) }, { owner })
+    const child = await client.create(ConfigMap, { metadata: at(`of-${name}`) }, { owner })
+    if (name === 'owner') await client.create(ConfigMap, { metadata: at('grandchild') }, { owner: child })
+    if (name === 'orphaning') await client.create(ConfigMap, { metadata: at('kept') }, { owner: child })
   }
   await client.create(ConfigMap, { metadata: { ...at('held'), finalizers: ['example.com/held'] } })
+  await client.create(Namespace, { metadata: { name: 'doomed' } })
+  await client.create(ConfigMap, { metadata: { namespace: 'doomed', name: 'content' } })
   const app = operator({ name: 'deleter' }).cache(ConfigMap)
   app.controllerFor(Foo).reconcile(async (_, { client }) => {
     for (const name of ['owner', 'held', 'again']) await client.delete(ConfigMap, at(name))
+    await client.delete(Namespace, { name: 'doomed' })
     await client.delete(ConfigMap, at('orphaning'), { propagation: 'Orphan' })
     await client.create(ConfigMap, { metadata: at('again'), data: { a: '' } })
     await client.create(ConfigMap, { metadata: at('gone') })
@@ -261,18 +268,25 @@ test('deletions name their finalizers and dependents; an object that is created 
     'delete ConfigMap default/held',
     'delete ConfigMap default/orphaning',
     'delete ConfigMap default/owner',
+    'delete ConfigMap doomed/content',
+    'delete Namespace doomed',
     'replace ConfigMap default/again',
   ])
   const of = (name: string) => planned.changes.find((each) => each.name === name)!
+  assert.deepEqual(of('content').by, [{ controller: 'foo', key: 'default/a' }])
   assert.deepEqual(of('held').finalizers, ['example.com/held'])
   const { uid } = (await client.get(ConfigMap, at('held')))!.metadata
   assert.ok(sent.some((each) => each.includes('configmaps/held?') && each.includes(`"uid":"${uid}"`)))
-  for (const name of ['owner', 'again']) assert.deepEqual(of(name).dependents, [`ConfigMap default/of-${name}`])
+  assert.deepEqual(of('owner').dependents, ['ConfigMap default/of-owner', 'ConfigMap default/grandchild'])
+  assert.deepEqual(of('again').dependents, ['ConfigMap default/of-again'])
   assert.deepEqual([of('orphaning').finalizers, of('orphaning').dependents], [['orphan'], undefined])
   assert.deepEqual(of('again').dryRun, { outcome: 'unchecked', message: 'it is deleted before it is created' })
   const lines = planLines(planned).join('\n')
   assert.match(lines, /waits for its finalizers: example\.com\/held\n/)
-  assert.match(lines, /the garbage collector deletes with it: ConfigMap default\/of-owner\n/)
+  assert.match(
+    lines,
+    /the garbage collector deletes with it: ConfigMap default\/of-owner, ConfigMap default\/grandchild\n/,
+  )
 })
 
 test('what the cluster refuses is passed on and told', async () => {
@@ -762,6 +776,7 @@ test('the command: exit codes, JSON, records, and errors', () =>
       folder.write('silent.ts', FILE.replace('export const', 'const'))
       folder.write('none.ts', 'export {}')
       const call = (...args: string[]) => folder.call('plan', ...args, '--kubeconfig', 'kubeconfig', '--context', 'a')
+      folder.write('a/record.json', '{"format":"kubeloop-record/0"}')
       const made = await call('app.ts', '--record', 'a/record.json')
       assert.equal(made.code, 2, made.err)
       assert.match(
@@ -797,6 +812,7 @@ test('the command: exit codes, JSON, records, and errors', () =>
           [['none.ts'], /^Cannot plan none\.ts: it calls no operator\(\)$/],
           [['app.ts', '--time', 'soon'], /--time is "soon", and must be a duration such as 30s or 5m$/],
           [['app.ts', '--from', 'x'], /--from reads from no cluster$/],
+          [['app.ts', '--record', 'none.ts'], /Cannot write the record to none\.ts: it exists, and kubeloop did not/],
         ] as const
       ) {
         const { code, err } = await call(...args)

@@ -223,8 +223,8 @@ test('every file that an operator imports is watched, wherever it is and whateve
       path('package.json'),
       JSON.stringify({ imports: { '#lib/*': './lib/*', '#one': { default: './lib/one.ts' } } }),
     )
-    const paths = '"compilerOptions": { "paths": { "~/*": ["./lib/*"] } }'
-    writeFileSync(path('tsconfig.json'), `{ \n// as everywhere\n${paths} }`)
+    const paths = '"baseUrl": "./lib", /* as "tsc --init" writes it, */ "paths": { "~/*": ["*"], },'
+    writeFileSync(path('tsconfig.json'), `{ \n// as everywhere\n"compilerOptions": { ${paths} } }`)
     writeFileSync(
       path('operator.ts'),
       [

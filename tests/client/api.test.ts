@@ -167,7 +167,10 @@ test('discovery finds the kinds with the verbs, each group once, and skips group
   assert.equal(new Set(kinds.map(({ group, plural }) => `${group}/${plural}`)).size, kinds.length)
 
   const groups = {
-    groups: ['up.dev/v1', 'down.dev/v1', 'gone.dev/v1'].map((groupVersion) => ({ preferredVersion: { groupVersion } })),
+    groups: ['up.dev/v1', 'down.dev/v1', 'gone.dev/v1'].map((groupVersion) => ({
+      preferredVersion: { groupVersion },
+      versions: [{ groupVersion }],
+    })),
   }
   const api = (down: HttpResponse): Api =>
     new Api({

@@ -109,7 +109,10 @@ test('an invalid apiVersion has no kinds, and sends no request', async () => {
   network.intercept = async (request, next) =>
     request.path === '/apis'
       ? answer(200, {
-        groups: [{ preferredVersion: { groupVersion: '../v1?x=' } }, { preferredVersion: { groupVersion: 'apps/v1' } }],
+        groups: ['../v1?x=', 'apps/v1'].map((groupVersion) => ({
+          preferredVersion: { groupVersion },
+          versions: [{ groupVersion }],
+        })),
       })
       : await next(request)
   assert.ok(

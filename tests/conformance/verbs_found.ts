@@ -38,6 +38,8 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['PUT ns/finalize', { metadata: { name: 'b' } }],
     ['PUT ns/finalize', { metadata: { name: '{ns}', resourceVersion: '1' } }],
     ['PUT ns/finalize?dryRun=All ? spec.finalizers', { metadata: { name: '{ns}' }, spec: { finalizers: ['a.b/c'] } }],
+    ['PUT ns/finalize?dryRun=all', { metadata: { name: '{ns}' }, spec: { finalizers: [] } }],
+    ['POST /api/v1/namespaces/{ns}/bindings?dryRun=all', { metadata: { name: 'a' }, target: { name: 'n' } }],
     'GET ns ? spec.finalizers',
     ['PUT ns/finalize ? spec.finalizers metadata.labels.x', {
       metadata: { name: '{ns}', labels: { x: 'y' } },

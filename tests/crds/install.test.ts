@@ -458,9 +458,11 @@ test('a CRD that is being deleted is created again when it is gone', async () =>
     await within(clock, 1000, prepared)
     assert.equal((await stored()).metadata['deletionTimestamp'], undefined)
     await create('a', { size: 1 })
-    assert.deepEqual(lines, ['info Installed sites.example.com/v1'])
+    assert.deepEqual(lines, [WAITS, 'info Installed sites.example.com/v1'])
   }
 })
+
+const WAITS = 'info Waiting up to 10 s for the deletion of CustomResourceDefinition "sites.example.com"'
 
 test('a CRD whose objects wait for a finalizer is waited for 10 s, then the operator starts to remove it', async () => {
   const { dependencies, stored, api, clock, lines, network, create } = setup()
@@ -476,6 +478,7 @@ test('a CRD whose objects wait for a finalizer is waited for 10 s, then the oper
   await within(clock, 2000, prepared)
   assert.deepEqual(writes(network), [])
   assert.deepEqual(lines, [
+    WAITS,
     'warn CustomResourceDefinition "sites.example.com" is being deleted, and objects hold it by their finalizers; starting anyway',
   ])
   assert.ok((await stored()).metadata['deletionTimestamp'])

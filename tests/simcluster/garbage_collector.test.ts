@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
-import { type Client, Cluster, defineResource, type KubeObject, operator, type Transport } from 'kubeloop'
+import {
+  type Client,
+  Cluster,
+  defineResource,
+  dynamicResource,
+  type KubeObject,
+  operator,
+  type Transport,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Node, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
@@ -11,6 +19,7 @@ import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
 import { refusal } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { CRD } from '../../lib/core/resource.ts'
+import { definitionOf } from '../tools/definitions.ts'
 
 /** An operator that does nothing: the collector under test runs beside it. */
 const idle = operator({ name: 'idle' }).add(
@@ -361,4 +370,23 @@ test('a removed kind is not watched, until it is defined again', () =>
       await clock.advance(10_000)
     }
     assert.equal(collector.idle, true)
+  }))
+
+test('a kind is collected in a version that is served, if its group prefers another one and after it has changed', () =>
+  alone(async ({ client, clock }) => {
+    const crd = definitionOf({ versions: ['v1beta1'], scope: 'Namespaced' })
+    await client.create(CRD, definitionOf({ kind: 'Bar' }))
+    await client.create(CRD, crd)
+    for (const version of ['v1beta1', 'v2']) {
+      const [before] = crd.spec.versions
+      const versions = [{ ...before, served: false, storage: false }, { ...before, name: version }]
+      if (version !== before.name) await client.patch(CRD, crd, { merge: { spec: { versions } } })
+      await clock.advance(1000)
+      const kind = dynamicResource({ group: 'example.com', version, kind: 'Foo', plural: 'foos' })
+      const { metadata } = map(version, await client.create(ConfigMap, map('owner')))
+      await client.create(kind, { metadata })
+      await client.delete(ConfigMap, ref('owner'))
+      await clock.advance(1000)
+      assert.equal(await client.get(kind, ref(version)), undefined, version)
+    }
   }))

@@ -13,7 +13,7 @@ import { conflict, MODIFIED_MESSAGE } from '../model/status.ts'
 import { type ApiObject, at, clone, instant, isObject, type Json, type JsonObject, newUid, put } from '../model/json.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
-import { checkNameInUrl, isDryRun, setManagedFields, writerOf } from '../verbs/write.ts'
+import { checkNameInUrl, setManagedFields, writeOf } from '../verbs/write.ts'
 import { contentConditions } from './namespace_conditions.ts'
 import { deleteObject } from '../verbs/delete.ts'
 
@@ -109,7 +109,8 @@ function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
 
 /** Handles PUT to /finalize: removes a deleted namespace if it has no finalizers in spec and metadata. */
 export function finalize(request: KindRequest): JsonObject {
-  const { context, kind, route, call } = request
+  const { context, kind, route } = request
+  const { writer, dryRun } = writeOf(request)
   const object = readBody(request)
   checkNameInUrl(object.metadata.name, route.name)
   const old = readObject(request)
@@ -122,8 +123,8 @@ export function finalize(request: KindRequest): JsonObject {
   Object.assign(next.metadata, { labels, annotations })
   const finalizers = at(object, 'spec', 'finalizers')
   putFinalizers(next, Array.isArray(finalizers) ? finalizers as Json[] : [])
-  setManagedFields(next, updateManagedFields(typingOf(kind, 'finalize'), old, old, next, writerOf(request)))
-  if (isDryRun(call)) return next
+  setManagedFields(next, updateManagedFields(typingOf(kind, 'finalize'), old, old, next, writer))
+  if (dryRun) return next
   const count = (next.metadata.finalizers ?? []).length + (Array.isArray(finalizers) ? finalizers.length : 0)
   if (old.metadata.deletionTimestamp && count === 0) {
     removeObject(context, kind, old)

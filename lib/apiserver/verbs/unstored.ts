@@ -7,7 +7,7 @@ import type { ApiObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
-import { ensureNamespace, isAdmitting, isDryRun, setManagedFields, writerOf } from './write.ts'
+import { ensureNamespace, isAdmitting, isDryRun, setManagedFields, writeOf } from './write.ts'
 
 interface BodyType {
   readonly group: string
@@ -24,6 +24,7 @@ export function bodyKind({ group, version, kind }: BodyType): Kind {
 /** Returns the object of a body. `defaults` sets default values, in place, before the managedFields are computed. */
 export function readUnstored(request: KindRequest, defaults: (object: ApiObject) => void = () => {}): ApiObject {
   const { kind, route } = request
+  const { writer } = writeOf(request)
   const object = readBody(request)
   const { metadata } = object
   ensureNamespace(metadata, kind, route.namespace)
@@ -34,7 +35,7 @@ export function readUnstored(request: KindRequest, defaults: (object: ApiObject)
   }
   defaults(object)
   const zero = zeroValue(kind.schema)
-  setManagedFields(object, updateManagedFields(typingOf(kind, ''), undefined, zero, object, writerOf(request)))
+  setManagedFields(object, updateManagedFields(typingOf(kind, ''), undefined, zero, object, writer))
   return object
 }
 

@@ -79,7 +79,7 @@ export function isDryRun({ query }: Call): boolean {
 }
 
 /** Returns the field manager: the `fieldManager` parameter, or the program name of the User-Agent. */
-export function writerOf({ context, kind, route, call }: KindRequest): Writer {
+function writerOf({ context, kind, route, call }: KindRequest): Writer {
   const manager = call.query.get('fieldManager') ||
     (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_BYTES) || 'unknown'
   const { subresource } = route

@@ -2,21 +2,14 @@
 import { countValues, type Json, MAX_VALUES } from '../model/json.ts'
 import { loadedLater } from '../model/loaded_later.ts'
 import { StatusError, tooManyValues } from '../model/status.ts'
-import { plainScalar, YamlError } from '../../core/yaml_scalars.ts'
+import { goSchema, YamlError } from '../../core/yaml_scalars.ts'
 
 /** The maximum nesting of JSON and YAML: whatever walks through an object is recursive. 10,000 in Go. */
 export const MAX_DEPTH = 500
 
 const reader = loadedLater(async () => {
   const { defineScalarTag, load, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag } = await import('js-yaml')
-  const resolve = (text: string): ReturnType<typeof plainScalar> | typeof NOT_RESOLVED => {
-    const value = plainScalar(text)
-    return typeof value === 'string' ? NOT_RESOLVED : value
-  }
-  const scalars = ['null', 'bool', 'int', 'float'].map((type) =>
-    defineScalarTag(`tag:yaml.org,2002:${type}`, { implicit: type === 'null', resolve, identify: () => false })
-  )
-  const schema = new Schema([strTag, seqTag, mapTag, mergeTag, ...scalars])
+  const schema = goSchema({ defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag })
   return (text: string): Json => load(text, { schema, json: true, maxDepth: MAX_DEPTH, maxAliases: 1000 }) as Json
 })
 

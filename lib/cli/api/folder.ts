@@ -2,7 +2,7 @@
 import type { Clock } from '../../async/clock.ts'
 import { messageOf } from '../../core/errors.ts'
 import { guardProcesses, type ProcessGuard } from '../../runtime/os/child_process.ts'
-import { exists, readTextIfExists } from '../../runtime/os/files.ts'
+import { exists, folderOf, readTextIfExists } from '../../runtime/os/files.ts'
 import { ownPid, processExists } from '../../runtime/os/this_runtime.ts'
 import { absolutePath, claimFolder, remove, renameFile, writePrivate } from '../../runtime/os/user_files.ts'
 
@@ -21,7 +21,9 @@ export interface DevFolder {
 
 /** @throws Error if another process uses the folder. */
 export async function claimDevFolder(folder: string): Promise<DevFolder> {
-  const lock = `${folder}/running`
+  const lock = lockIn(folder)
+  // kubeloop apiserver may keep the same state, with its kubeconfig elsewhere.
+  await refuseHeld(lockOf(stateIn(folder)), keepsIn(stateIn(folder)), 'use another folder')
   await claim(lock, 'runs in this folder', 'use another folder')
   if ((await readTextIfExists(`${folder}/.gitignore`)) === undefined) await writePrivate(`${folder}/.gitignore`, '*\n')
   let guard: ProcessGuard | undefined
@@ -45,23 +47,41 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
  * @throws Error if another process uses the file.
  */
 export async function claimState(file: string): Promise<() => Promise<void>> {
-  const lock = `${file}.running`
-  await claim(lock, `keeps its state in ${file}`, 'name another file')
+  const [lock, remedy] = [lockOf(file), 'name another file']
+  if (file === stateIn(folderOf(file))) await refuseHeld(lockIn(folderOf(file)), keepsIn(file), remedy)
+  await claim(lock, keepsIn(file), remedy)
   return () => remove(lock)
+}
+
+const lockIn = (folder: string): string => `${folder}/running`
+const lockOf = (file: string): string => `${file}.running`
+const keepsIn = (file: string): string => `keeps its state in ${file}`
+
+/** @throws Error if another process holds a lock. */
+async function refuseHeld(lock: string, does: string, remedy: string): Promise<void> {
+  const pid = Number(await readTextIfExists(`${lock}/pid`))
+  if (pid && pid !== ownPid() && processExists(pid)) throw refusal(does, `process ${pid}`, remedy)
+}
+
+function refusal(does: string, which: string, remedy: string): Error {
+  return new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
 }
 
 /** Creates the lock, which is a folder because only one process succeeds in creating one. */
 async function claim(lock: string, does: string, remedy: string): Promise<void> {
   const isClaimed = (): Promise<boolean> => claimFolder(lock, 'pid', `${ownPid()}\n`)
   if (await isClaimed()) return
-  const pid = Number(await readTextIfExists(`${lock}/pid`))
-  const refuse = (which: string): never => {
-    throw new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
-  }
-  if (pid && pid !== ownPid() && processExists(pid)) refuse(`process ${pid}`)
+  await refuseHeld(lock, does, remedy)
   // That of a process that has ended.
   await remove(lock)
-  if (!(await isClaimed())) refuse('it has just started')
+  if (!(await isClaimed())) throw refusal(does, 'it has just started', remedy)
+}
+
+/** @throws Error if a file exists that kubeloop has not written, and would replace. */
+export async function checkReplaceable(what: string, file: string, isOwn: (text: string) => boolean): Promise<void> {
+  const text = await readTextIfExists(file)
+  if (text === undefined || text.trim() === '' || isOwn(text)) return
+  throw new Error(`Cannot write the ${what} to ${file}: it exists, and kubeloop did not write it; name another file`)
 }
 
 /** Returns the saved state, if there is one. Renames and reports a file that is not JSON, or that `check` refuses. */

@@ -15,7 +15,15 @@ import { remove, writePrivate } from '../../runtime/os/user_files.ts'
 import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
 import { ManifestApplier } from '../api/apply.ts'
 import { type DevEvent, reporter } from '../api/events.ts'
-import { claimDevFolder, claimState, FOLDER, kubeconfigIn, readState, StateFile } from '../api/folder.ts'
+import {
+  checkReplaceable,
+  claimDevFolder,
+  claimState,
+  FOLDER,
+  kubeconfigIn,
+  readState,
+  StateFile,
+} from '../api/folder.ts'
 import { isOwnKubeconfig, kubeconfigText, listen } from '../api/serving.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
 import { type Manifest, readManifests } from '../manifests.ts'
@@ -135,13 +143,6 @@ async function serveUntilStopped(
     if (written !== undefined && (await readTextIfExists(kubeconfig)) === written) await remove(kubeconfig)
     await file?.close()
   }
-}
-
-/** @throws Error if a file exists that kubeloop has not written: it would be replaced, and removed at the end. */
-async function checkReplaceable(what: string, file: string, isOwn: (text: string) => boolean): Promise<void> {
-  const text = await readTextIfExists(file)
-  if (text === undefined || text.trim() === '' || isOwn(text)) return
-  throw new Error(`Cannot write the ${what} to ${file}: it exists, and kubeloop did not write it; name another file`)
 }
 
 /** Wraps a transport to save the state after each successful write. */

@@ -1,13 +1,11 @@
 /** `kubeloop manifests FILE`. */
+import { rangeProblem } from '../../core/ip.ts'
 import { markOf, writeFolder } from '../deploy/folder.ts'
 import { parseImage } from '../deploy/image.ts'
 import { kustomizeCaution, kustomizeFiles, workloadOf } from '../deploy/kustomize.ts'
 import { load } from '../load.ts'
 import { type ManifestObject, manifestText } from '../manifests.ts'
 import { type Command, command, flag, list, namespaceOption, numberFrom, runtime, textLike, value } from '../options.ts'
-
-/** A range of IPv4 or IPv6 addresses. */
-const RANGE = /^([\d.]+\/(\d|[12]\d|3[0-2])|[\da-f:]+:[\da-f:]*\/\d{1,3})$/i
 
 export const manifests: Command = command({
   file: 'operator.ts',
@@ -36,7 +34,10 @@ export const manifests: Command = command({
     webhooksFrom: list(
       'CIDR',
       'addresses of the API server, for the NetworkPolicy; repeatable; default: all',
-      textLike((text) => RANGE.test(text), 'a range of addresses, as in 10.0.0.0/28'),
+      textLike(
+        (text) => rangeProblem(text) === undefined,
+        'a range that begins with its first address, as in 10.0.0.0/28',
+      ),
     ),
     port: list(
       'N',

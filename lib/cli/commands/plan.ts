@@ -1,8 +1,10 @@
 /** `kubeloop plan FILE`. */
 import { loadConfig } from 'kubeloop'
-import { parseServer } from '../../runtime/net/address.ts'
+import { connectionRights } from '../../runtime/net/address.ts'
 import { exists, folderOf } from '../../runtime/os/files.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
+import { isRecord } from '../../testing/mirror/record.ts'
+import { checkReplaceable } from '../api/folder.ts'
 import { load } from '../load.ts'
 import { type Command, command, durationForm, flag, namespaceOption, runtime, value } from '../options.ts'
 import type { Plan } from '../plan/result.ts'
@@ -42,10 +44,13 @@ export const plan: Command = command({
   },
   async run({ json, file, passed, runtime, ...options }, { print, warn }) {
     if (!(await exists(file))) throw new Error(`Cannot plan ${file}: there is no such file`)
+    if (options.record !== undefined) await checkReplaceable('record', options.record, isRecord)
     const [from, record] = [options.from, options.record].map((each) => each === undefined ? each : absolutePath(each))
-    const host = from === undefined ? parseServer((await loadConfig(options)).cluster.server).authority : undefined
+    // To the proxy, if the kubeconfig has one.
+    const rights = from === undefined ? connectionRights((await loadConfig(options)).cluster) : []
+    const hosts = rights.flatMap((right) => right.name === 'net' ? right.host ?? [] : [])
     const permissions = {
-      ...(host !== undefined && { '--allow-net': [host] }),
+      ...(hosts.length > 0 && { '--allow-net': hosts }),
       ...(record !== undefined && { '--allow-write': [folderOf(record)] }),
     }
     const workMs = options.timeout ?? TIMEOUT_MS

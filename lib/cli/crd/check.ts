@@ -41,17 +41,33 @@ export async function checkCommitted(
       found.push({ title, changes })
     }
   }
-  // Definitions of other operators may be in the same folder.
-  for (const { file, object: { kind, metadata: { name } } } of committed) {
-    if (kind !== CRD.kind || names.has(`${kind} ${name}`) || !groups.has(groupOf(name))) continue
-    const text = 'is not defined by the operator'
-    found.push({ title: `${file}: ${name}`, changes: [{ text, effect: 'deleting it deletes its objects' }] })
+  // Those of other operators may be in the same folder.
+  for (const { file, object } of committed) {
+    const { kind, metadata: { name } } = object
+    if (names.has(`${kind} ${name}`) || !groupsOf(object).some((group) => groups.has(group))) continue
+    const [title, effect] = kind === CRD.kind
+      ? [name, 'deleting it deletes its objects']
+      : [`${kind} ${name}`, 'writes that nothing answers are refused']
+    found.push({ title: `${file}: ${title}`, changes: [{ text: 'is not defined by the operator', effect }] })
   }
   const all = found.flatMap(({ title, changes }) => changes.map((change) => ({ title, ...change })))
   return {
     lines: all.map(({ title, text, effect }) => `${title} ${text}${effect ? ` (${effect})` : ''}`),
     breaking: all.filter(({ effect }) => effect).length,
   }
+}
+
+interface Configuration {
+  readonly webhooks?:
+    | readonly { readonly rules?: readonly { readonly apiGroups?: readonly string[] }[] | null }[]
+    | null
+}
+
+/** Returns the group of a definition, or those whose objects the webhooks of a configuration see. */
+function groupsOf(object: ManifestObject): readonly string[] {
+  if (object.kind === CRD.kind) return [groupOf(object.metadata.name)]
+  const { webhooks } = object as Configuration
+  return (webhooks ?? []).flatMap(({ rules }) => (rules ?? []).flatMap(({ apiGroups }) => apiGroups ?? []))
 }
 
 function groupOf(name: string): string {

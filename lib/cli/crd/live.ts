@@ -26,7 +26,9 @@ export async function checkStored(
   report: (line: string) => void,
 ): Promise<{ readonly name: string; readonly seen: number; readonly unfit: number }> {
   const { name } = crd.metadata
-  const result = { name, seen: 0, unfit: 0 }
+  // By their keys: an object may be read in several versions.
+  const [seen, unfit] = [new Set<string>(), new Set<string>()]
+  const result = () => ({ name, seen: seen.size, unfit: unfit.size })
   try {
     const live = (await api.get({ resource: CRD, name })) as StoredCrd
     const all = storedVersions(crd, live)
@@ -40,7 +42,6 @@ export async function checkStored(
     const versions = all.filter(({ served }, at, all) =>
       served !== undefined && all.findIndex((each) => each.served?.name === served.name) === at
     )
-    const keys = new Set<string>()
     for (const { served, ours } of versions) {
       const judge = await internals.objectCheckOf(ours as unknown as JsonObject)
       const of = crd.spec.conversion ? ` ${ours.name}` : ''
@@ -51,16 +52,15 @@ export async function checkStored(
           ...judge(object as unknown as JsonObject),
           ...(gone === undefined ? [] : [`${gone}, in which it was written, is not defined any more: ${REMEDY}`]),
         ]
-        result.seen += keys.has(key) ? 0 : 1
-        keys.add(key)
-        if (problems.length > 0) result.unfit++
+        seen.add(key)
+        if (problems.length > 0) unfit.add(key)
         for (const problem of problems) report(`${crd.spec.names.kind}${of} "${key}": ${problem}`)
       })
     }
-    return result
+    return result()
   } catch (error) {
     // One without a name comes from a server that has no definitions at all.
-    if (isReason(error, 'NotFound') && error.status.details?.name) return result
+    if (isReason(error, 'NotFound') && error.status.details?.name) return result()
     const rights = 'it needs the rights to get customresourcedefinitions and to list the kind'
     const remedy = isReason(error, 'Forbidden') || isReason(error, 'Unauthorized') ? `; ${rights}` : ''
     throw new Error(`Cannot check the stored objects of ${name}: ${messageOf(error)}${remedy}`, { cause: error })

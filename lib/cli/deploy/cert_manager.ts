@@ -77,12 +77,15 @@ function chainOf(
   ]
 }
 
+/** The annotation of objects into which cert-manager writes the CA of a Certificate. */
+export const INJECTED_CA = 'cert-manager.io/inject-ca-from'
+
 /** Returns the objects with the annotation by which cert-manager writes their CA, if they call webhooks. */
 export function withInjectedCa(objects: readonly object[], namespace: string, operator: string): object[] {
   return (objects as readonly ManifestObject[]).map((each) => {
     const { conversion } = (each['spec'] ?? {}) as { readonly conversion?: unknown }
     if (each.kind === 'CustomResourceDefinition' && !conversion) return each
-    const own = { 'cert-manager.io/inject-ca-from': `${namespace}/${certificateName(operator)}` }
+    const own = { [INJECTED_CA]: `${namespace}/${certificateName(operator)}` }
     return { ...each, metadata: { ...each.metadata, annotations: { ...each.metadata.annotations, ...own } } }
   })
 }

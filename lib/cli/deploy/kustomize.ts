@@ -1,5 +1,6 @@
 /** Makes a kustomize base of an operator's objects. */
 import { type ManifestObject, manifestText } from '../manifests.ts'
+import { INJECTED_CA } from './cert_manager.ts'
 import { markOf } from './folder.ts'
 import { parseImage } from './image.ts'
 
@@ -69,12 +70,24 @@ interface Webhook {
   readonly matchConditions?: readonly { readonly expression: string }[]
 }
 
+interface Converted {
+  readonly conversion?: {
+    readonly webhook?: { readonly clientConfig: { readonly service?: { readonly namespace: string } } }
+  }
+}
+
 /** Returns what an overlay must not set, as kustomize would do it wrong; undefined if there is nothing. */
 export function kustomizeCaution(objects: readonly ManifestObject[]): string | undefined {
   const caution = (why: string): string => `An overlay must not set "namespace": ${why}; give --namespace instead`
   const elsewhere = placedElsewhere(objects)
   if (elsewhere.length > 0) return caution(`that moves the objects in ${elsewhere.join(', ')}`)
   const { namespace } = workloadOf(objects).metadata
+  const converted = objects.map(({ spec }) =>
+    (spec as Converted | undefined)?.conversion?.webhook?.clientConfig.service
+  )
+  if (converted.some((service) => service && service.namespace !== namespace)) {
+    return caution('the Service of the conversions is in another one')
+  }
   const own = JSON.stringify(namespace)
   const webhooks = objects.flatMap((each) => (each['webhooks'] ?? []) as readonly Webhook[])
   const isNamed = webhooks.some(({ namespaceSelector, matchConditions = [] }) =>
@@ -85,6 +98,7 @@ export function kustomizeCaution(objects: readonly ManifestObject[]): string | u
   const named = objects.find(({ kind, spec }) =>
     ['ServiceMonitor', 'Certificate'].includes(kind) && JSON.stringify(spec).includes(`.${namespace}.svc`)
   )
-  if (named?.kind === 'Certificate') return caution('the Certificate has its name')
+  const isInjected = objects.some(({ metadata: { annotations } }) => annotations?.[INJECTED_CA] !== undefined)
+  if (isInjected || named?.kind === 'Certificate') return caution('the Certificate has its name')
   return named && caution('the ServiceMonitor expects a certificate with its name')
 }

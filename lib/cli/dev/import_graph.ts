@@ -83,20 +83,31 @@ async function outsideTargets(specifier: string, from: string, files: FileSystem
 
 /** Returns the path of an alias in the `imports` of a package.json or deno.json, or the `paths` of a tsconfig.json. */
 function aliasIn(text: string, specifier: string): string | undefined {
-  let config: { readonly imports?: unknown; readonly compilerOptions?: { readonly paths?: unknown } }
+  let config: unknown
   try {
-    config = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ''))
+    config = JSON.parse(plainJson(text))
   } catch {
     return undefined // the runtime reports the error
   }
-  for (const map of [config.imports, config.compilerOptions?.paths]) {
+  const { imports, compilerOptions } = Object(config) as Readonly<Record<string, unknown>>
+  const { paths, baseUrl = '.' } = Object(compilerOptions) as Readonly<Record<string, unknown>>
+  for (const [map, base] of [[imports, ''], [paths, `${baseUrl}/`]] as const) {
     for (const [pattern, target] of Object.entries(Object(map))) {
       const rest = restOf(pattern, specifier)
       const path = rest === undefined ? undefined : firstPath(target)
-      if (path !== undefined) return path.includes('*') ? path.replace('*', rest!) : path + rest
+      if (path !== undefined) return `${base}${path.includes('*') ? path.replace('*', rest!) : path + rest}`
     }
   }
   return undefined
+}
+
+/** Returns the JSON of a configuration file, which may have comments and commas at the ends of lists. */
+function plainJson(text: string): string {
+  const keep = (_: string, quoted = ''): string => quoted
+  return text.replace(/("(?:[^"\\]|\\.)*")|\/\/.*|\/\*[^]*?\*\//g, keep).replace(
+    /("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g,
+    keep,
+  )
 }
 
 /** Returns the rest of a specifier after a pattern's prefix, as `#lib/*` or `@/`; undefined if it does not match. */

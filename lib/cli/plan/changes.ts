@@ -3,7 +3,7 @@ import type { Transport } from 'kubeloop'
 import type { ReconcileReport } from '../../controller/controller.ts'
 import { formatKey } from '../../core/objects.ts'
 import { changedLines, differenceOf } from '../../testing/mirror/difference.ts'
-import { idOf, type Mirror, type Written } from '../../testing/mirror/mirror.ts'
+import { idOf, type Mirror, NAMESPACES, type Written } from '../../testing/mirror/mirror.ts'
 import { dryRunOf, type Found, uncheckableBeside } from './dry_run.ts'
 import type { DryRun, Plan, PlannedChange } from './result.ts'
 
@@ -21,7 +21,11 @@ export class Writers {
     }
   }
 
-  of(cluster: string | null, { place, namespace, name }: Written, kind: string): readonly Writer[] {
+  of(
+    cluster: string | null,
+    { place, namespace, name }: Pick<Written, 'place' | 'namespace' | 'name'>,
+    kind: string,
+  ): readonly Writer[] {
     // A deletion of all selected objects has no names.
     const ids = [name, '*'].map((each) => idOfWrite(cluster, place.group, kind, formatKey({ namespace, name: each })))
     return [...new Map(ids.flatMap((id) => [...this.#all.get(id) ?? []])).values()]
@@ -66,12 +70,15 @@ export async function plannedChanges(
           : { outcome: 'unchecked', message: why }
         const { action, after } = difference
         const finalizers = action === 'delete' ? after?.metadata.finalizers : undefined
-        // Of an owner that was deleted with `propagation: 'Orphan'` they stay.
-        const dependents = finalizers?.includes('orphan') ? [] : dependentsOf(before)
+        const dependents = dependentsOf(before)
+        const by = writers.of(cluster, each.written, kind)
+        // Deleted by no reconcile, it is gone with its Namespace.
+        const isContent = by.length === 0 && action === 'delete' && namespace !== ''
+        const place = { place: NAMESPACES, namespace: '', name: namespace }
         results[at] = {
           ...(cluster !== null && { cluster }),
           ...{ action, apiVersion, kind, ...(namespace !== '' && { namespace }), name },
-          by: writers.of(cluster, each.written, kind),
+          by: isContent ? writers.of(cluster, place, 'Namespace') : by,
           diff: changedLines(difference.before, after),
           ...(finalizers && { finalizers }),
           ...(dependents.length > 0 && { dependents }),
@@ -88,20 +95,32 @@ export async function plannedChanges(
 /** Events record what happens, and Leases who leads: they are no change, but counted. */
 const COUNTED = /^(?:events\.(?:events\.k8s\.io)?|leases\.coordination\.k8s\.io)$/
 
-/** Returns a function to the objects that the garbage collector would delete with a deleted one. */
+/** Returns a function to the objects that the garbage collector would delete with a deleted one, and with those. */
 function dependentsAmong(
   mirror: Pick<Mirror, 'loaded'>,
   found: readonly Found[],
 ): (before: Written['before']) => readonly string[] {
-  const isGone = ({ difference: { action } }: Found): boolean => action === 'delete' || action === 'replace'
-  const gone = new Set(found.filter(isGone).map(({ written }) => written.before!.metadata.uid))
-  const byOwner = new Map<unknown, string[]>()
-  for (const { object } of gone.size === 0 ? [] : mirror.loaded()) {
-    const { uid, ownerReferences = [], namespace = '', name } = object.metadata
-    const owners = ownerReferences.map((each) => each['uid'])
-    if (gone.has(uid) || owners.length === 0 || !owners.every((each) => gone.has(each as string))) continue
-    const last = owners.at(-1)
-    byOwner.set(last, [...byOwner.get(last) ?? [], `${object.kind} ${formatKey({ namespace, name: name! })}`])
+  const deleted = found.filter(({ difference: { action } }) => action === 'delete' || action === 'replace')
+  const uidOf = ({ written: { before } }: Found): unknown => before!.metadata.uid
+  // Of an owner that was deleted with `propagation: 'Orphan'` they stay, without it.
+  const isOrphaning = ({ difference: { after } }: Found): boolean => !!after?.metadata.finalizers?.includes('orphan')
+  const orphaning = new Set(deleted.filter(isOrphaning).map(uidOf))
+  /** Of each deleted object, the one that was written. */
+  const gone = new Map(deleted.map(uidOf).filter((uid) => !orphaning.has(uid)).map((uid) => [uid, uid]))
+  const dependents = new Map<unknown, string[]>()
+  let left = gone.size === 0 ? [] : [...mirror.loaded()]
+  for (let before = Infinity; left.length < before;) {
+    before = left.length
+    left = left.filter(({ object }) => {
+      const { uid, ownerReferences = [], namespace = '', name } = object.metadata
+      const owners = ownerReferences.map((each) => each['uid'] as unknown).filter((each) => !orphaning.has(each))
+      if (gone.has(uid)) return false
+      if (owners.length === 0 || !owners.every((each) => gone.has(each))) return true
+      const root = gone.get(owners.at(-1))
+      gone.set(uid, root)
+      dependents.set(root, [...dependents.get(root) ?? [], `${object.kind} ${formatKey({ namespace, name: name! })}`])
+      return false
+    })
   }
-  return (before) => byOwner.get(before?.metadata.uid) ?? []
+  return (before) => dependents.get(before?.metadata.uid) ?? []
 }

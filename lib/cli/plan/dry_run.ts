@@ -67,7 +67,9 @@ function requestOf(
   const path = pathOf(place, namespace, name)
   if (action === 'delete') {
     const { uid } = before!.metadata
-    return request('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } })
+    // With options in the body, a server ignores the query: without this it would delete the object.
+    const dryRun = ['All']
+    return request('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid }, dryRun })
   }
   if (action === 'create') return request('POST', pathOf(place, namespace), cleaned(after!, OF_SERVER))
   const { resourceVersion } = before!.metadata

@@ -42,6 +42,11 @@ export function recordOf(
   return { format: FORMAT, ...about, clusters }
 }
 
+/** Returns whether a text is that of a record, of any version. */
+export function isRecord(text: string): boolean {
+  return text.startsWith('{"format":"kubeloop-record/')
+}
+
 /** @throws Error if the file cannot be read, or is no record. */
 export async function readRecord(file: string): Promise<ClusterRecord> {
   try {

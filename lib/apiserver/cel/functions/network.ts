@@ -1,4 +1,5 @@
 /** IP addresses, networks and URLs. */
+import { ipv4, ipv6 } from '../../../core/ip.ts'
 import { CelError, Entries, type LibraryValue, ListValue, type Value } from '../values.ts'
 import type { Row } from './table.ts'
 
@@ -34,29 +35,6 @@ class Cidr implements LibraryValue {
 }
 
 class ParseFailure extends Error {}
-
-function ipv4(text: string): bigint | undefined {
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) {
-    return undefined
-  }
-  return parts.reduce((sum, part) => sum * 256n + BigInt(part), 0n)
-}
-
-function ipv6(text: string): bigint | undefined {
-  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text)
-  const last = dotted ? ipv4(dotted[2]!) : undefined
-  if (dotted && last === undefined) return undefined
-  const hex = dotted ? `${dotted[1]}${(last! >> 16n).toString(16)}:${(last! & 0xffffn).toString(16)}` : text
-  const halves = hex.split('::')
-  if (halves.length > 2) return undefined
-  const [head, tail] = halves.map((half) => (half ? half.split(':') : []))
-  const count = head!.length + (tail?.length ?? 0)
-  if (tail ? count > 7 : count !== 8) return undefined
-  const groups = [...head!, ...Array<string>(tail ? 8 - count : 0).fill('0'), ...(tail ?? [])]
-  if (!groups.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined
-  return groups.reduce((sum, group) => sum * 65536n + BigInt(`0x${group}`), 0n)
-}
 
 function parseIp(text: string): Ip {
   const quoted = JSON.stringify(text)

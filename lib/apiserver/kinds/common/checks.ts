@@ -1,5 +1,6 @@
 /** Validates built-in kinds by tables: a path, and what the server checks there, in the order of its causes. */
 import { jsonEqual } from '../../../core/equal.ts'
+import { rangeProblem } from '../../../core/ip.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { type Cause, fault, immutable } from '../../model/status.ts'
 import { selectorFaults } from '../../model/selectors.ts'
@@ -194,10 +195,8 @@ export const publicIp: Check = (value, path) => {
 
 /** A range of addresses, if it is set. */
 export const cidr: Check = (value, path) => {
-  if (isMissing(value)) return []
-  const [address = '', bits = ''] = String(value).split('/')
-  const isValid = isIp(address) && /^\d+$/.test(bits) && Number(bits) <= (address.includes(':') ? 128 : 32)
-  return isValid ? [] : [fault.invalid(path, value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]
+  const problem = isMissing(value) ? undefined : rangeProblem(String(value))
+  return problem === undefined ? [] : [fault.invalid(path, value, problem)]
 }
 
 /** Returns a fault for each of these fields that an update changes. */

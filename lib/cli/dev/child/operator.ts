@@ -102,8 +102,17 @@ export async function prepareOperator(
   return { options: { ...common, ...election, ...options, ...loop?.options, onAssembled, onReconcile }, flush }
 }
 
-/** The path of each server of an operator's options, by its name. Health has the rest. */
-const MONITORED: Readonly<Record<string, string>> = { metrics: '/metrics', profiling: '/debug/pprof/', health: '/' }
+/** The path of each server of an operator's options, by its name. */
+const MONITORED: Readonly<Record<string, string>> = {
+  health: '/readyz',
+  profiling: '/debug/pprof/',
+  metrics: '/metrics',
+}
+
+/** Returns the name of the server that has a path. Beside the metrics may be any path of the user's. */
+function monitoredBy(path: string): string {
+  return /^\/(?:healthz|readyz)\b/.test(path) ? 'health' : path.startsWith('/debug/pprof') ? 'profiling' : 'metrics'
+}
 
 /**
  * Serves health, metrics and profiles on one port of 127.0.0.1: their own addresses may be in use, are open to other
@@ -112,8 +121,7 @@ const MONITORED: Readonly<Record<string, string>> = { metrics: '/metrics', profi
 function monitoringOn(port: number) {
   const servers = new Map<string, Server>()
   const fetch: Fetch = async (request) => {
-    const { pathname } = new URL(request.url)
-    const [name = ''] = Object.entries(MONITORED).find(([, path]) => pathname.startsWith(path)) ?? []
+    const name = monitoredBy(new URL(request.url).pathname)
     return await servers.get(name)?.fetch(request) ?? new Response(`there is no ${name}\n`, { status: 404 })
   }
   return {
@@ -126,8 +134,7 @@ function monitoringOn(port: number) {
     addTo(manager: Parts['manager']): string | undefined {
       if (servers.size === 0) return undefined
       manager.add(new Server({ name: 'monitoring', address: `127.0.0.1:${port}`, fetch }))
-      const paths = [...servers.keys()].map((name) => name === 'health' ? '/readyz' : MONITORED[name])
-      return `http://127.0.0.1:${port} has ${paths.join(', ')}`
+      return `http://127.0.0.1:${port} has ${[...servers.keys()].map((name) => MONITORED[name]).join(', ')}`
     },
   }
 }
