@@ -185,8 +185,9 @@ export function selectorFaults(selector: JsonObject, path: string): Cause[] {
   const faults = labelFaults(isObject(labels) ? labels : undefined, `${path}.matchLabels`)
   for (const [index, requirement] of expressions(selector).entries()) {
     const at = `${path}.matchExpressions[${index}]`
-    const { operator, values } = requirement
-    const count = Array.isArray(values) ? values.length : 0
+    const { key, operator, values: stated } = requirement
+    const values = Array.isArray(stated) ? stated : []
+    const count = values.length
     if (!OPERATORS.includes(String(operator))) {
       faults.push(fault.invalid(`${at}.operator`, operator, 'not a valid selector operator'))
     } else if ((operator === 'In' || operator === 'NotIn') && count === 0) {
@@ -198,6 +199,8 @@ export function selectorFaults(selector: JsonObject, path: string): Cause[] {
         fault.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
       )
     }
+    faults.push(...labelFaults({ [String(key ?? '')]: '' }, `${at}.key`))
+    faults.push(...values.flatMap((value, place) => labelFaults({ a: value }, `${at}.values[${place}]`)))
   }
   return faults
 }

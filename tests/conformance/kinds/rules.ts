@@ -117,6 +117,15 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       }),
       pod({
         affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'Near', values: ['b'] }] }],
+            },
+          },
+        },
+      }),
+      pod({
+        affinity: {
           podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: '', labelSelector: {} }] },
         },
       }),
@@ -177,6 +186,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       workload({ selector: {} }),
       workload({ selector: { matchLabels: { other: 'x' } } }),
       workload({ selector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } }),
+      workload({ selector: { matchExpressions: [{ key: 'a b', operator: 'In', values: ['a', '/b'] }] } }),
+      workload({ selector: { matchLabels: { app: '/web' } } }),
       workload({ replicas: -1 }),
       workload({ revisionHistoryLimit: -1, minReadySeconds: -1 }),
       workload({ progressDeadlineSeconds: 5, minReadySeconds: 5 }),
@@ -201,6 +212,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { selector: { matchLabels: LABELS } } },
       workload({ replicas: -1, minReadySeconds: -1 }),
       workload({ selector: {} }),
+      workload({ selector: { matchLabels: { app: '/web' } } }),
     ],
     patches: [{ spec: { selector: { matchLabels: { app: 'web', more: 'x' } } } }],
   }),
@@ -218,6 +230,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       workload({ podManagementPolicy: 'Random' }),
       workload({ updateStrategy: { type: 'Random' } }),
       workload({ updateStrategy: { type: 'OnDelete', rollingUpdate: {} } }),
+      workload({ selector: { matchLabels: { app: '/web' } } }),
       workload({ updateStrategy: { rollingUpdate: { partition: -1 } } }),
       workload({ replicas: -1, minReadySeconds: -1 }),
       workload({ persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Never' } }),
@@ -239,6 +252,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       workload({ updateStrategy: { rollingUpdate: { maxUnavailable: 0 } } }),
       workload({ updateStrategy: { rollingUpdate: { maxUnavailable: 1, maxSurge: 1 } } }),
       workload({ minReadySeconds: -1, revisionHistoryLimit: -1 }),
+      workload({ selector: { matchLabels: { app: '/web' } } }),
       workload({ selector: { matchLabels: { other: 'x' } } }),
     ],
     patches: [
@@ -448,6 +462,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     creates: [
       policy({ podSelector: { matchLabels: { 'a b': 'c' } } }),
       policy({ policyTypes: ['Sideways'] }),
+      policy({ policyTypes: ['Ingress', 'Egress', 'Ingress'] }),
       policy({ ingress: [{ from: [{}] }] }),
       policy({ ingress: [{ from: [{ ipBlock: { cidr: 'x' } }] }] }),
       policy({ ingress: [{ from: [{ ipBlock: { cidr: '::/0', except: ['fd00::1/64', '::ffff:10.0.0.0/104'] } }] }] }),
@@ -507,6 +522,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     creates: [
       role({ verbs: ['get'], nonResourceURLs: ['/x'], resources: ['pods'], apiGroups: [''] }),
       role({ verbs: [] }),
+      { aggregationRule: {} },
     ],
   }),
   rules('role bindings', 'rbac.authorization.k8s.io/v1/rolebindings', binding(), {

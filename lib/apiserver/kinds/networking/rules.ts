@@ -2,7 +2,18 @@
 import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { checked, cidr, domainPath, fields, labelSelector, oneOf, port, required, unchanged } from '../common/checks.ts'
+import {
+  type Check,
+  checked,
+  cidr,
+  domainPath,
+  fields,
+  labelSelector,
+  oneOf,
+  port,
+  required,
+  unchanged,
+} from '../common/checks.ts'
 import { fill } from '../common/fill.ts'
 
 export const INGRESS_CLASS_RULES: Partial<Rules> = {
@@ -34,9 +45,14 @@ function policyFaults(policy: ApiObject): Cause[] {
         fields([['ports[]', policyPort], [`${peers}[]`, peer]]),
       ]])
     ),
-    ...checked(policy, [['spec.policyTypes[]', oneOf('Ingress', 'Egress')]]),
+    ...checked(policy, [['spec.policyTypes[]', oneOf('Ingress', 'Egress')], ['spec.policyTypes', policyTypes]]),
   ]
 }
+
+const policyTypes: Check = (value, path) =>
+  Array.isArray(value) && value.length > 2
+    ? [fault.invalid(path, value, 'may not specify more than two policyTypes')]
+    : []
 
 function policyPort(value: Json | undefined, path: string): readonly Cause[] {
   if (!isObject(value)) return []

@@ -41,6 +41,11 @@ const tolerationValue: Check = (value, path, { operator = '', key, effect = '', 
   ]
 }
 
+const nodeOperator: Check = (value, path) =>
+  /^(?:In|NotIn|Exists|DoesNotExist|Gt|Lt)$/.test(String(value))
+    ? []
+    : [fault.invalid(path, value, 'not a valid selector operator')]
+
 const AFTER_CONTAINERS: Checks = [
   ['dnsPolicy', oneOf('ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None')],
   ['nodeSelector', labels],
@@ -50,6 +55,10 @@ const AFTER_CONTAINERS: Checks = [
   [
     'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms',
     required('must have at least one node selector term'),
+  ],
+  [
+    'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[].matchExpressions[].operator',
+    nodeOperator,
   ],
   ...['podAffinity', 'podAntiAffinity'].map((each) =>
     [`affinity.${each}.requiredDuringSchedulingIgnoredDuringExecution[].topologyKey`, affinityTopology] as const

@@ -25,7 +25,11 @@ export const BINDING_RULES: Partial<Rules> = {
 }
 
 function roleFaults(role: ApiObject): Cause[] {
-  return list(role, 'rules').flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`, role.kind === 'Role'))
+  const faults = list(role, 'rules').flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`, role.kind === 'Role'))
+  const { aggregationRule } = role
+  if (!isObject(aggregationRule)) return faults
+  const why = 'at least one clusterRoleSelector required if aggregationRule is non-nil'
+  return [...faults, ...checked(aggregationRule, [['clusterRoleSelectors', required(why)]], 'aggregationRule')]
 }
 
 const isFilled = (value: Json | undefined): boolean => Array.isArray(value) && value.length > 0

@@ -61,10 +61,14 @@ function templateFaults(spec: JsonObject, activeDeadline: string): Cause[] {
   const labels = at(spec, 'template', 'metadata', 'labels')
   const podSpec = (at(spec, 'template', 'spec') ?? {}) as JsonObject
   const path = 'spec.template.spec'
+  const isMalformed = isObject(selector) && selectorFaults(selector, '').length > 0
+  const mismatch = isMalformed
+    ? activeDeadline === 'DaemonSet' ? undefined : fault.invalid('spec.selector', selector, 'invalid label selector')
+    : isObject(selector) && selectorMatches(selector, labels)
+    ? undefined
+    : fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`')
   return [
-    ...(isObject(selector) && selectorMatches(selector, labels) ? [] : [
-      fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'),
-    ]),
+    ...(mismatch ? [mismatch] : []),
     ...labelFaults(isObject(labels) ? labels : undefined, 'spec.template.metadata.labels'),
     ...podSpecFaults(podSpec, path, ['Always'], claimNames(spec)),
     ...(podSpec['activeDeadlineSeconds'] === undefined ? [] : [
@@ -80,16 +84,11 @@ function claimNames(spec: JsonObject): string[] {
 
 export function deploymentFaults(deployment: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = specOf(deployment)
-  const selector = selectorOfFaults(spec, 'deployment')
-  const hasExpressionFaults = isObject(spec['selector']) && selectorFaults(spec['selector'], '').length > 0
   const { progressDeadlineSeconds: deadline, minReadySeconds: ready = 0 } = spec
   return [
     ...checked(spec, [['replicas', atLeast(0)]], 'spec'),
-    ...selector,
-    ...(hasExpressionFaults ? [fault.invalid('spec.selector', spec['selector'], 'invalid label selector')] : []),
-    ...templateFaults(spec, 'ReplicaSet').filter(({ message }) =>
-      !hasExpressionFaults || !message.includes('selector')
-    ),
+    ...selectorOfFaults(spec, 'deployment'),
+    ...templateFaults(spec, 'ReplicaSet'),
     ...strategyFaults(spec['strategy']),
     ...checked(spec, [['minReadySeconds', atLeast(0)], ['revisionHistoryLimit', atLeast(0)]], 'spec'),
     ...checked(spec, [['progressDeadlineSeconds', atLeast(0)]], 'spec'),
