@@ -181,7 +181,7 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
     ],
     `DELETE ${CRDS}/withins.{group}`,
   ]),
-  ofKind('the format of a number is a limit beside its type only', {
+  ofKind('the format of a number is a limit beside its type only; the path of a fault names the key of a map', {
     spec: {
       type: 'object',
       properties: {
@@ -190,6 +190,7 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
         c: { type: 'integer' },
         d: { type: 'number' },
         e: { 'x-kubernetes-int-or-string': true, format: 'int32' },
+        f: { additionalProperties: { 'x-kubernetes-list-type': 'set', type: 'array', items: STRING }, type: 'object' },
       },
       anyOf: [{ properties: { c: { format: 'int32' }, d: { format: 'float' } } }],
     },
@@ -198,6 +199,7 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
       e: 2 ** 31,
     }]
       .map((spec): Step => ['POST {path}?dryRun=All ? spec', made('n', spec)]),
+    ['POST {path}?dryRun=All', made('n', { f: { x: ['a', 'a'] } })],
   ]),
   ofKind('a merge patch removes nulls in lists; an applied null replaces an empty map', {
     spec: OPEN,

@@ -287,9 +287,10 @@ function addListFaults(schema: Schema, value: Json, path: string, faults: Cause[
   if (!isObject(value)) return
   const { properties = {}, additionalProperties } = schema
   for (const [name, child] of Object.entries(value)) {
-    const inner = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+    const isField = Object.hasOwn(properties, name)
+    const inner = isField ? properties[name] : additionalProperties
     if (isObject(inner as Json) && child !== undefined) {
-      addListFaults(inner as Schema, child, path ? `${path}.${name}` : name, faults)
+      addListFaults(inner as Schema, child, isField ? path ? `${path}.${name}` : name : `${path}[${name}]`, faults)
     }
   }
 }
