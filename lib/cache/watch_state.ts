@@ -181,8 +181,10 @@ function failed({ initializing: before, ...state }: Active, input: Failure, rand
     input.lastedMs >= (error instanceof NetworkError ? HEALTHY_CONNECTION_MS : HEALTHY_AFTER_MS)
   // A server that answers 410 works, so earlier failures are over. Only consecutive 410s are a series.
   const gone = isExpired(error)
-  // The same for a server that has restarted: the restart caused the earlier failures.
-  const initializing = isInitializing(error)
+  // The same for a server that may have restarted, which caused the earlier failures: it answers 403 until it has
+  // loaded the roles, and 503 or 429 until it has loaded its cache from etcd.
+  const initializing = error instanceof ApiError &&
+    (error.code === 403 || error.message.includes('(re)initializing'))
   const fresh = (state.kind !== 'streaming' && healthy) || (gone && !state.afterGone) || (initializing && !before)
   const failures = (fresh ? 0 : state.failures) + 1
   const retryAfterMs = error instanceof ApiError ? error.retryAfterMs : undefined
@@ -253,14 +255,6 @@ function canBeReopened(error: unknown, accepted: boolean): boolean {
   if (!(error instanceof ApiError) || isTooLarge(error)) return false
   // Within a watch only 429 is harmless: after any other error, the same version may cause it again.
   return error.code === 429 || (!accepted && REFUSED_FOR_NOW.has(error.code))
-}
-
-/**
- * Returns whether the API server has restarted and is loading its cache from etcd. Some versions answer 503, others
- * 429.
- */
-function isInitializing(error: unknown): boolean {
-  return error instanceof ApiError && BUSY.has(error.code) && error.message.includes('storage is (re)initializing')
 }
 
 /**

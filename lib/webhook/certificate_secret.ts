@@ -68,7 +68,7 @@ export async function givenCaOf(secret: KubeObject): Promise<GivenCa> {
   // After it, there may be the certificates of its own issuers.
   const [first = ''] = certificatesIn(cert)
   await openAuthority(first, key)
-  return { cert: `${first}\n`, key }
+  return { cert: `${first}\n`, key, notAfterMs: readCertificate(first)!.notAfterMs }
 }
 
 /** Returns what the rotation decides by. */
@@ -108,6 +108,7 @@ function matches(cert: string, key: string): boolean {
 export interface GivenCa {
   readonly cert: string
   readonly key: string
+  readonly notAfterMs: number
 }
 
 export interface StepOptions {

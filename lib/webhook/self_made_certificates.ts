@@ -268,7 +268,6 @@ export class SelfMadeCertificates implements CertificateSource {
   async #given(signal: AbortSignal): Promise<GivenCa | undefined> {
     const { api, ca } = this.#options
     if (!ca) return undefined
-    const title = `Secret "${ca.namespace}/${ca.secret}"`
     try {
       return await givenCaOf(
         await this.#get(api, { resource: SECRET, namespace: ca.namespace, name: ca.secret }, signal),
@@ -276,8 +275,14 @@ export class SelfMadeCertificates implements CertificateSource {
     } catch (error) {
       if (!(error instanceof TypeError || isMissingObject(error) || isReason(error, 'Forbidden'))) throw error
       const why = `${withVerbs(messageOf(error), 'get')}; it must have tls.crt and tls.key of a CA`
-      throw new ConfigError(`Cannot issue certificates of webhooks by the CA in ${title}: ${why}`, { cause: error })
+      throw this.#cannotIssue(why, { cause: error })
     }
+  }
+
+  #cannotIssue(why: string, options?: ErrorOptions): ConfigError {
+    const { namespace, secret } = this.#options.ca!
+    const title = `Secret "${namespace}/${secret}"`
+    return new ConfigError(`Cannot issue certificates of webhooks by the CA in ${title}: ${why}`, options)
   }
 
   #found(object: KubeObject, given: GivenCa | undefined): Found {
@@ -307,6 +312,8 @@ export class SelfMadeCertificates implements CertificateSource {
     const base = found?.facts.cas.length ? found.texts : this.#last ?? found?.texts
     const kind = base && base !== found?.texts ? 'addCa' : step.kind
     const nowMs = clock.now()
+    // Nothing that it issues would be accepted, and what is served may be.
+    if (given && nowMs >= given.notAfterMs) throw this.#cannotIssue('it has expired')
     const texts = await takeStep(kind, base, { names, algorithm, given, nowMs, timings: this.#timings })
     const { namespace, name } = this.#target
     const metadata = { namespace, name, labels: { [OPERATOR_LABEL]: operator } }

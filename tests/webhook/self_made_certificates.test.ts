@@ -699,6 +699,27 @@ test('a leaf that ends with a CA of others is not renewed again and again', asyn
   await served.pairs.is(({ cert }) => readCertificate(cert)!.isIssuedBy(longer))
 })
 
+test('an expired CA of others issues nothing: the leaf of the last one stays, and a start without one says why', async () => {
+  await using one = lab()
+  await give(one, LIVES.caLifeMs)
+  const replica = one.replica(GIVEN)
+  const watched = one.clock.waits(60_000)
+  const { cert } = await one.serve(replica).pairs.is(() => true)
+  await watched
+  const checked = one.clock.waits(60_000)
+  void replica.rotate({ api: one.api, ...new Injected() }, one.signal)
+  await checked
+  await give(one, -1)
+  const message = 'Cannot issue certificates of webhooks by the CA in Secret "default/pki": it has expired'
+  const warned = one.lines.is((line) => line.includes(message))
+  await one.clock.advance(60_000)
+  await warned
+  assert.equal((await one.texts()).cert, cert)
+  assert.equal((await one.serve(one.replica(GIVEN)).pairs.is(() => true)).cert, cert)
+  await one.api.delete(TARGET, {})
+  await assert.rejects(one.serve(one.replica(GIVEN)).done, { name: 'ConfigError', message })
+})
+
 test('a CA of others that is missing, or cannot issue, ends the start and says what it must have', async () => {
   await using one = lab()
   const start = (): Promise<void> => one.serve(one.replica(GIVEN)).done
