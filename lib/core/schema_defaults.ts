@@ -14,7 +14,7 @@ export interface DefaultsSchema {
 
 /**
  * Sets the schema's defaults below an object in place, as {@link withDefaults} returns them. With `drop`, first
- * removes nulls of fields that are neither nullable nor have a default.
+ * removes nulls of fields that are not nullable.
  */
 export function applyDefaults(
   schema: DefaultsSchema,
@@ -73,7 +73,7 @@ function dropNulls(schema: DefaultsSchema, value: unknown): void {
     for (const [name, child] of Object.entries(value)) {
       const property = propertyOf(schema, name)
       if (!property) continue
-      if (child === null && !property.nullable && property.default === undefined) delete value[name]
+      if (child === null && !property.nullable) delete value[name]
       else if (child !== undefined) dropNulls(property, child)
     }
   }

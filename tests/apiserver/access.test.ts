@@ -82,6 +82,9 @@ test('by default the rights of all but administrators are checked', async () => 
   assert.equal((await client.send('GET', PODS, undefined, { 'impersonate-user': 'jane' })).httpStatus, 403)
   const masters = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' }
   assert.equal((await client.send('GET', PODS, undefined, masters)).httpStatus, 200)
+  // As the runtimes join the values of a repeated header.
+  const both = { 'impersonate-user': 'jane', 'impersonate-group': 'developers, system:masters' }
+  assert.equal((await client.send('GET', PODS, undefined, both)).httpStatus, 200)
 })
 
 test('a role takes effect with the write of its binding, and ends with its deletion', async () => {

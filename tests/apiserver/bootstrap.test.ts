@@ -42,6 +42,17 @@ test('aggregated roles have the rules of the roles that they collect', async () 
   for (const name of ['view', 'edit', 'admin']) assert.ok((await rulesOf(name)).some(reads), name)
 })
 
+test('a request is not refused before the roles that allow it are there', async () => {
+  const server = start({ bootstrap: true })
+  const asking = (
+    user: string,
+  ) => ({ method: 'GET', path: '/api/v1/nodes', headers: { 'impersonate-user': user } } as const)
+  const scheduler = asking('system:kube-scheduler')
+  assert.equal(server.refuse(scheduler), undefined)
+  assert.equal((await server.handle(scheduler)).status, 200)
+  assert.deepEqual([server.refuse(scheduler), server.refuse(asking('jane'))?.status], [undefined, 403])
+})
+
 test('a restored server has the saved objects and no new ones', async () => {
   const full = start({ bootstrap: true })
   await full.handle({ method: 'DELETE', path: '/apis/rbac.authorization.k8s.io/v1/clusterroles/view' })

@@ -61,3 +61,17 @@ test('the conditions are updated for each removed object only when at most 100 a
   await release(2)
   assert.equal(remaining(await conditions()), 'Some resources are remaining: configmaps. has 100 resource instances')
 })
+
+// As with the namespace controller of Kubernetes 1.36, which deletes all objects with the policy Background.
+test('an object that waits for its dependents goes with its namespace; finalizers of others stay', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const send = (method: Method, path: string, body?: Body) => must(server, method, path, body)
+  await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'full' } })
+  for (const [name, finalizers] of [['a', []], ['b', ['example.com/hold']]] as const) {
+    await send('POST', CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, finalizers } })
+    await send('DELETE', `${CONFIG_MAPS}/${name}?propagationPolicy=Foreground`)
+  }
+  await send('DELETE', NAMESPACE)
+  const { items } = await send('GET', CONFIG_MAPS)
+  assert.deepEqual(items.map(({ metadata }: Body) => metadata.finalizers), [['example.com/hold']])
+})

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { must } from './requests.ts'
 import { CRDS, definitionOf } from '../tools/definitions.ts'
+import { openDocuments } from '../../lib/apiserver/discovery/openapi/documents.ts'
 import { builtinKinds } from '../../lib/apiserver/kinds/kinds.ts'
+import { Kinds } from '../../lib/apiserver/model/routes.ts'
 
 interface Document {
   readonly paths: Record<
@@ -34,6 +36,15 @@ test('each built-in kind has a schema and its paths in the document of its versi
   }
 })
 
+test('the documents are listed once for the same kinds', async () => {
+  const [documents, kinds] = [await openDocuments(), new Kinds()]
+  for (const kind of builtinKinds()) kinds.set(kind)
+  const first = documents.index(kinds)
+  assert.equal(documents.index(kinds), first)
+  kinds.delete(builtinKinds()[0]!)
+  assert.notEqual(documents.index(kinds), first)
+})
+
 test('a hash changes with the schema of a kind, and only that one', async () => {
   const server = new ApiServer()
   await must(server, 'POST', CRDS, definitionOf({ properties: {} }))
@@ -45,6 +56,15 @@ test('a hash changes with the schema of a kind, and only that one', async () => 
   await must(other, 'POST', CRDS, definitionOf({ properties: { spec: { type: 'string' } } }))
   assert.notEqual(await hashOf(other, 'apis/example.com/v1'), foo)
   assert.equal(await hashOf(other, 'apis/apps/v1'), apps)
+  const [version] = definitionOf({ properties: {} }).spec.versions
+  const paths = { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' }
+  const versions = [{ ...version, subresources: { ...version!.subresources, scale: paths } }]
+  await must(other, 'PATCH', `${CRDS}/foos.example.com`, {
+    spec: { versions: definitionOf({ properties: {} }).spec.versions },
+  })
+  assert.equal(await hashOf(other, 'apis/example.com/v1'), foo)
+  await must(other, 'PATCH', `${CRDS}/foos.example.com`, { spec: { versions } })
+  assert.notEqual(await hashOf(other, 'apis/example.com/v1'), foo)
   await must(server, 'POST', CRDS, definitionOf({ kind: 'Bar', properties: {} }))
   assert.notEqual(await hashOf(server, 'apis/example.com/v1'), foo)
 })

@@ -61,6 +61,10 @@ function messageOf({ apiVersion, kind }: Example): Message {
   return messageOfKind(apiVersion, kind)!
 }
 
+test('the message of a kind is made once', () => {
+  assert.equal(messageOfKind('v1', 'Pod'), messageOfKind('v1', 'Pod'))
+})
+
 test('random objects of every kind are decoded as Go decodes them', () => {
   const others = ['meta.k8s.io/v1 DeleteOptions', 'meta.k8s.io/v1 Status']
   const bodies = ['authentication.k8s.io/v1 TokenRequest', 'autoscaling/v1 Scale', 'policy/v1 Eviction']

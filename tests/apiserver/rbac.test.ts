@@ -4,6 +4,9 @@ import assert from 'node:assert/strict'
 import { resourceAttributes } from '../../lib/apiserver/model/attributes.ts'
 import { escalationProblem, FULL_AUTHORITY } from '../../lib/apiserver/access/escalation.ts'
 import type { Binding, PolicyRule, Roles } from '../../lib/apiserver/model/rights.ts'
+import { storedRoles } from '../../lib/apiserver/access/stored_roles.ts'
+import { hooksOf } from '../../lib/apiserver/admission/hooks.ts'
+import { Store } from '../../lib/apiserver/storage/store.ts'
 import { decide, ruleAllows } from '../../lib/apiserver/access/rbac.ts'
 import { parseServiceAccount, type User } from '../../lib/apiserver/model/user.ts'
 
@@ -18,6 +21,20 @@ test('the URL of a rule is whole, or a prefix that ends with a star', () => {
   const allows = (path: string): boolean => ruleAllows(urls, action({ isResource: false, path }))
   for (const path of ['/a', '/b/', '/b/x/y', '/c', '/cd']) assert.equal(allows(path), true, path)
   for (const path of ['/', '/a/', '/ab', '/b', '/d']) assert.equal(allows(path), false, path)
+})
+
+test('a stored binding and a stored webhook are read once', () => {
+  const store = new Store(() => 0, () => {})
+  const put = (storage: string, key: string, more: object) =>
+    store.put(storage, key, { apiVersion: 'v1', kind: 'A', metadata: { name: key.split('/').at(-1)! }, ...more })
+  put('rolebindings.rbac.authorization.k8s.io', 'n/a', { roleRef: { kind: 'Role', name: 'r' } })
+  const { bindings } = storedRoles(store)
+  assert.equal(bindings('n')[0], bindings('n')[0])
+  const storage = 'mutatingwebhookconfigurations.admissionregistration.k8s.io'
+  put(storage, 'a', { webhooks: [{ name: 'h' }] })
+  const [first, again] = [1, 2].map(() => hooksOf({ store } as never, storage)[0])
+  assert.ok(first)
+  assert.equal(again, first)
 })
 
 /** Returns the roles of two maps, by name and by `namespace/name`. */

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { connect } from 'node:http2'
 import { once } from 'node:events'
+import { connect as tls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
@@ -101,6 +102,14 @@ test('a request that may not be sent is refused before its body', () =>
       }
     } finally {
       session.destroy()
+    }
+    const { hostname, port } = new URL(served.url)
+    for (const header of ['content-length: 5', 'transfer-encoding: chunked']) {
+      const socket = tls({ host: hostname, port: Number(port), ca: served.ca })
+      socket.write(`GET ${CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\n${header}\r\n\r\n`)
+      const [head] = await once(socket, 'data') as [Uint8Array]
+      assert.match(new TextDecoder().decode(head), /^HTTP\/1.1 403 /)
+      socket.destroy()
     }
   }))
 

@@ -1,7 +1,7 @@
 /** Tests of webhooks in the embedded API: time, cancellation, TLS, the server's own writes, watches. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiServer, type CallWebhook, type WebhookAnswer } from '../../lib/apiserver/mod.ts'
+import { ApiServer, type CallWebhook, type SavedState, type WebhookAnswer } from '../../lib/apiserver/mod.ts'
 import { encodeBase64 } from '../../lib/core/base64.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
@@ -200,13 +200,34 @@ test('a dry run is refused if a stored configuration has a webhook with side eff
   const first = new ApiServer({ clock: new FakeClock() })
   await configure(first, VALIDATING)
   // Such a configuration can no longer be created.
-  const state = JSON.parse(JSON.stringify(first.save()).replace('"sideEffects":"None"', '"sideEffects":"Some"'))
+  const withEffects = (effects: string): SavedState =>
+    JSON.parse(JSON.stringify(first.save()).replace('"sideEffects":"None"', `"sideEffects":"${effects}"`))
+  const state = withEffects('Some')
   const callWebhook: CallWebhook = (_, body) => Promise.resolve(allow(body))
   const server = new ApiServer({ clock: new FakeClock(), state, callWebhook })
   const { status, body } = await send(server, 'POST', `${CONFIG_MAPS}?dryRun=All`, configMap('a'))
   const message = 'admission webhook "hook.example.com" does not support dry run'
   assert.deepEqual([status, body.reason, body.message], [400, 'BadRequest', message])
   assert.equal((await send(server, 'POST', CONFIG_MAPS, configMap('a'))).status, 201)
+  const other = new ApiServer({ clock: new FakeClock(), state: withEffects('NoneOnDryRun'), callWebhook })
+  assert.equal((await send(other, 'POST', `${CONFIG_MAPS}?dryRun=All`, configMap('a'))).status, 201)
+})
+
+test('of webhooks of one name in two configurations, each is called again by its own policy', async () => {
+  const called: string[] = []
+  const server = new ApiServer({
+    clock: new FakeClock(),
+    callWebhook: ({ url = '' }, body) => {
+      called.push(url)
+      const patch = btoa(JSON.stringify([{ op: 'add', path: '/data', value: { a: 'b' } }]))
+      return Promise.resolve(allow(body, url.endsWith('changes') ? { patchType: 'JSONPatch', patch } : {}))
+    },
+  })
+  for (const [url, reinvocationPolicy] of [['https://a', 'IfNeeded'], ['https://b/changes', 'Never']] as const) {
+    await configure(server, MUTATING, { clientConfig: { url }, reinvocationPolicy })
+  }
+  await must(server, 'POST', CONFIG_MAPS, configMap('a'))
+  assert.deepEqual(called, ['https://a', 'https://b/changes', 'https://a'])
 })
 
 test('other requests run while one waits for a webhook, and it sees what they write', async () => {

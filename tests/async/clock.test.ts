@@ -57,6 +57,14 @@ test('within aborts its signal at the limit, and leaves neither timer nor listen
   assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
+test('timers of a fake clock that are due at one time fire in the order in which they were set', async () => {
+  const clock = new FakeClock()
+  const fired: number[] = []
+  for (let at = 0; at < 8; at++) clock.after(1000, () => fired.push(at))
+  await clock.advance(1000)
+  assert.deepEqual(fired, [0, 1, 2, 3, 4, 5, 6, 7])
+})
+
 test('isInTime clears its timer with the promise, and ignores a later rejection', async () => {
   const clock = new FakeClock()
   assert.equal(await isInTime(clock, 1000, Promise.resolve()), true)

@@ -355,6 +355,16 @@ test('kinds without a list, removed ones and failing optional ones are not waite
   assert.deepEqual(failed.lines().slice(-1), [what])
   await failed.end()
 
+  const needed = await caching(({ pods, nodes }) => {
+    pods.lists.push(list('5', []), list('5', []))
+    nodes.lists.push(list('5', []), list('9', [pod('new', '6')]))
+    nodes.watches.push(failing(new NetworkError('lost', { phase: 'connect' })))
+  })
+  const waiting = await needed.lead()
+  assert.equal(waiting.led.outcome, undefined)
+  waiting.abort()
+  await needed.end()
+
   const gone = await caching(({ pods, nodes }) => {
     pods.lists.push(list('5', []), list('5', []))
     nodes.lists.push(list('5', []))

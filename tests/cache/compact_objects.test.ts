@@ -109,6 +109,16 @@ test('more shapes and strings than are kept beside the bytes are in the bytes', 
   assertSame(codec.decode(codec.encode(made.at(-1)!)!, 0), made.at(-1))
 })
 
+test('a text that comes again only after 4096 others is not kept beside the bytes', () => {
+  const codec = new ObjectCodec()
+  const lengthOf = (text: string): number => codec.encode({ text })!.length
+  for (const text of ['any', 'other']) lengthOf(text)
+  const length = lengthOf('seldom')
+  for (let at = 0; at < 5000; at++) lengthOf(`other ${at}`)
+  assert.equal(lengthOf('seldom'), length)
+  assert.ok(lengthOf('seldom') < length, 'but one that comes again soon is')
+})
+
 test('what is no JSON, or nested too deeply, is not encoded: it is kept as it is', () => {
   const codec = new ObjectCodec()
   const odd = [{ a: new Date(0) }, { a: 1n }, { a: () => {} }, { a: [undefined] }, { a: new Map() }, {

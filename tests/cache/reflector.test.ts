@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { keyOf, type KubeObject } from '../../lib/core/objects.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { nextTurn } from '../../lib/async/clock.ts'
+import { nextTurn, sleep } from '../../lib/async/clock.ts'
 import { silence } from '../client/transports.ts'
 import type { WatchControl } from '../../lib/cache/reflector.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
@@ -361,11 +361,12 @@ test('an abort ends the reflector promptly in any state, and no callback is call
 
 test('the initial objects are collected until the end bookmark and then replace the store; the same connection goes on', async () => {
   const stream = new Stream()
-  await using r = await streaming([stream])
+  let opened = 0
+  await using r = await streaming([stream], { onOpen: () => void opened++ })
   stream.send('ADDED', pod('a', '3'))
   stream.send('ADDED', pod('b', '4'))
   await r.clock.advance(0)
-  assert.deepEqual([r.recorded(), r.prepared], [[], ['a', 'b']])
+  assert.deepEqual([r.recorded(), r.prepared, opened], [[], ['a', 'b'], 0])
   stream.mark('7')
   stream.send('MODIFIED', pod('a', '8'))
   stream.bookmark('9')
@@ -398,6 +399,18 @@ test('30 s of silence before the end bookmark lead to a list; only new objects a
   await r.clock.advance(1000)
   assert.deepEqual(r.server.recorded(), ['stream', 'list', 'watch 9'])
   assert.match(r.recorded().join(), /^Cannot watch pods: the server sent nothing for 30 s.*; a list,list $/)
+})
+
+test('these 30 s begin when the server accepts the stream', async () => {
+  const clock = new FakeClock()
+  const stream = new Stream()
+  const answer: Answer = async (request) => (await sleep(clock, 20_000), await stream.answer(request))
+  await using r = await streaming([{ answer } as Stream], {}, clock)
+  await clock.advance(49_000)
+  assert.deepEqual(r.server.recorded(), ['stream'])
+  r.server.lists.push(list('9'))
+  await clock.advance(1000)
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 9'])
 })
 
 test('after the end bookmark a stream has the silence limit of a watch', async () => {

@@ -313,6 +313,9 @@ test('for the page, runs are held and queued again with their causes, and their 
   assert.deepEqual(batches.splice(0), [
     { runs: [sent], tasks: [{ name: 'sync', error: described }], dropped: 0, queues: [queue] },
   ])
+  ended({ ...own, key: 'default/a', disposition: { kind: 'later', ms: 70 } as never, retryInMs: undefined })
+  await clock.advance(250)
+  assert.deepEqual(batches.splice(0).map(({ runs }) => runs.map(({ againMs }) => againMs)), [[70]])
   await clock.advance(250)
   assert.equal(batches.length, 0)
   for (let at = 0; at < 1200; at++) await attempt()

@@ -145,7 +145,10 @@ test("definitions, owned objects and watches work in another cluster as in the o
     await assert.rejects((await clientOf()).list(Thing), /could not find|does not serve/)
     await west.delete(CRD as never, { name: definition!.kind === 'definition' ? definition!.name : '' } as never)
     await west.create(CRD as never, crdOf([Thing])[0] as never)
-    assert.deepEqual(reported.splice(-2), [definition, definition])
+    const crd = { name: 'things.test.dev' } as never
+    await west.patch(CRD as never, crd, { merge: { metadata: { labels: { a: 'b' } } } })
+    await west.patch(CRD as never, crd, { merge: { spec: { names: { shortNames: ['th'] } } } })
+    assert.deepEqual(reported.splice(-3), [definition, definition, { ...definition, result: 'updated' }])
     const owner = await west.create(Thing, { metadata: ref('a'), spec: {} })
     const stop = new AbortController()
     const watch = west.watch(Secret, { signal: stop.signal })[Symbol.asyncIterator]()

@@ -23,7 +23,7 @@ import {
 import { claimDevFolder, claimState, readState, StateFile } from '../../lib/cli/api/folder.ts'
 import type { Fields } from '../../lib/config/fields.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
-import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
+import { stampOf, writtenBelow } from '../../lib/runtime/os/user_files.ts'
 import { withFolder } from '../tools/folder.ts'
 import { runCommand } from '../tools/run_command.ts'
 
@@ -358,6 +358,19 @@ test('writtenBelow returns the times of the wanted files in a folder and below i
   })
 })
 
+test('a file in the place of another has another stamp, also of the same size and time', async () => {
+  await withFolder(async (folder) => {
+    // On most systems, files of one turn have equal times.
+    const stamps = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => join(folder, `${at}.ts`)).map((file) => {
+        writeFileSync(file, 'text')
+        return file
+      }).map(stampOf),
+    )
+    assert.equal(new Set(stamps).size, 20)
+  })
+})
+
 test('the kubeconfig is JSON, and each other cluster has a context of its name, on the same port', async () => {
   const url = 'https://127.0.0.1:1'
   const text = kubeconfigText({ url, token: 'secret', ca: 'PEM' }, [
@@ -445,6 +458,24 @@ test('while a slow disk writes a state, no other is made; the next one has all c
   writes[2]!.reject(new Error('full'))
   await assert.rejects(closed, /^Error: The last changes are lost: state\.json could not be written$/)
   assert.equal(clock.pending, 0)
+})
+
+test('a save that takes long is made less often: for a twentieth of the time', async () => {
+  const waits: number[] = []
+  let nowMs = 0
+  let fire = (): void => {}
+  const clock = {
+    now: () => nowMs,
+    monotonic: () => nowMs,
+    after: (ms: number, act: () => void) => (waits.push(ms), fire = act, () => {}),
+  }
+  const save = (): number => nowMs += 500
+  const file = new StateFile('state.json', { clock, save, onError: () => {}, write: () => Promise.resolve() })
+  file.changed()
+  fire()
+  await file.close()
+  file.changed()
+  assert.deepEqual(waits, [300, 10_000])
 })
 
 test('what could not be saved is saved at the end', () =>

@@ -1,5 +1,7 @@
 /** Tests how the process of an operator under `kubeloop dev` is stopped. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -10,7 +12,11 @@ import { OperatorRunner } from '../../lib/cli/dev/operator_runner.ts'
 import { withFolder } from '../tools/folder.ts'
 
 /** Runs a program that connects to `port` when it is ready, until it is to stop; then calls `stopping`. */
-async function stopped(folder: string, program: string, stopping: (clock: FakeClock) => Promise<void>): Promise<void> {
+async function stopped(
+  folder: string,
+  program: string,
+  stopping: (clock: FakeClock, runner: OperatorRunner) => Promise<void>,
+): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const ready = new Promise((resolve) => server.once('connection', resolve))
@@ -22,12 +28,13 @@ async function stopped(folder: string, program: string, stopping: (clock: FakeCl
   )
   writeFileSync(preload, '')
   const clock = new FakeClock()
+  const pids: number[] = []
   const runner = new OperatorRunner({
     ...{ file, preload, title: 'operator.mjs', pretty: false, elect: false, passed: [], denoConfig: undefined },
     ...{ kubeconfig: '', authority: '127.0.0.1:1', webhookPort: 1, monitoringPort: 2, clock },
     runtime: { name: 'node', program: 'node', version: '22.0.0' },
     report: (event) => assert.fail(JSON.stringify(event)),
-    onPids: () => {},
+    onPids: (all) => pids.push(all.length),
     onOutputClosed: () => assert.fail(),
   })
   const stop = new AbortController()
@@ -35,9 +42,18 @@ async function stopped(folder: string, program: string, stopping: (clock: FakeCl
     const running = runner.run(stop.signal)
     await Promise.race([ready, running])
     stop.abort()
-    await stopping(clock)
+    await stopping(clock, runner)
     await running
     assert.equal(clock.pending, 0)
+    // What is started again has another process, whose operator has not started.
+    const again = new AbortController()
+    const connected = new Promise((resolve) => server.once('connection', resolve))
+    const second = runner.run(again.signal)
+    await Promise.race([connected, second])
+    assert.equal(pids.at(-1), 1)
+    runner.kill()
+    again.abort()
+    await second
   } finally {
     runner.kill()
     server.close()
@@ -56,11 +72,16 @@ test(
   { timeout: 30_000 },
   () =>
     withFolder((folder) =>
-      stopped(folder, `process.on('SIGINT', () => {})`, async (clock) => {
+      stopped(folder, `process.on('SIGINT', () => {})`, async (clock, runner) => {
+        // The operator may run in a child of the started process.
+        const operator = spawn('sleep', ['60'])
+        const killed = once(operator, 'exit')
+        runner.operatorIs(operator.pid!)
         await nextTurn()
         await clock.advance(2999)
         assert.equal(clock.pending, 1)
         await clock.advance(1)
+        assert.deepEqual(await killed, [null, 'SIGKILL'])
       })
     ),
 )

@@ -390,6 +390,15 @@ function recording(cluster: string | null, onLine = () => {}) {
   return { lines, transport, get }
 }
 
+test('events about objects that are in no namespace are in default', () => {
+  const app = made({ namespaces: ['a'] }, (app) => {
+    app.controllerFor(Namespace).reconcile(async () => {})
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+  })
+  const events = likelyRights(app.description, { namespace: 'here' }).filter(({ resource }) => resource === 'events')
+  assert.deepEqual(new Set(events.map(({ namespace }) => namespace)), new Set(['default', 'a']))
+})
+
 test('an impersonated request needs the right to impersonate, and not its own', async () => {
   const { lines, get } = recording('west')
   await get('/api/v1/pods', { 'impersonate-user': 'system:serviceaccount:x:y', 'impersonate-group': 'g' })
@@ -418,6 +427,25 @@ test('a write that is not sent needs the right on its own kind, not on one of it
     new Set(lines.map(({ group, cluster }) => group && `${group} ${cluster}`)),
     new Set([undefined, 'b west']),
   )
+})
+
+test('the right on an owner is in its namespace, or in none', async () => {
+  const lines: AskedRight[] = []
+  const resources = (['Namespaced', 'Cluster'] as const).map((scope) => (
+    { group: 'g', version: 'v1', kind: scope, plural: scope.toLowerCase(), scope }
+  ))
+  const recorder = new RightsRecorder({ operator: 'a', resources, write: (line) => lines.push(line as AskedRight) })
+  const ownerReferences = resources.map(({ kind }) => (
+    { apiVersion: 'g/v1', kind, name: 'x', uid: 'u', blockOwnerDeletion: true }
+  ))
+  const body = JSON.stringify({ metadata: { name: 'm', ownerReferences } })
+  const transport = recorder.around(() => Promise.reject(new Error('not sent')), null)
+  await assert.rejects(transport({ method: 'POST', path: '/api/v1/namespaces/n/configmaps', body }), /not sent/)
+  assert.deepEqual(lines.map(({ resource, namespace }) => `${resource} ${namespace}`), [
+    'configmaps n',
+    'namespaced/finalizers n',
+    'cluster/finalizers undefined',
+  ])
 })
 
 test('many names are recorded as any name', async () => {
@@ -583,6 +611,10 @@ test('written roles lack and exceed what the golden file says', async () => {
       leases('get watch', 'a'),
     ]),
     'roles that are too wide': checked(one, updating, WIDE),
+    'a kind of the same name in another group': checked(one, updating, [
+      roleOf('ClusterRole', [maps('get list watch update'), ruleOn('example.dev', 'configmaps', 'update')]),
+      leases('get watch update', 'a'),
+    ]),
     'the same without a record': checked(one, updating, WIDE, false),
     'a role with all rights': checked(one, updating, [roleOf('ClusterRole', [ruleOn('*', '*', '*')])]),
     'a ClusterRole that is bound in both namespaces': checked(teams, inTeams, [read, bound('team-a'), bound('team-b')]),

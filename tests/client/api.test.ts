@@ -196,6 +196,7 @@ test('discovery finds the kinds with the verbs, each group once, and skips group
     (await discoverKinds(api(refusal(503, 'ServiceUnavailable')), ['list'], signal)).map(({ group }) => group),
     ['', 'up.dev'],
   )
+  assert.deepEqual(await discoverKinds(api(refusal(503, 'ServiceUnavailable')), ['list', 'watch'], signal), [])
   await assert.rejects(
     discoverKinds(api(refusal(403, 'Forbidden')), ['list'], signal),
     /Cannot list the kinds of down\.dev\/v1/,

@@ -213,6 +213,11 @@ test('the end of a run aborts every verb of its client, live or not, and no othe
   }
   assert.equal(network.requests.length, sent)
   await client.get(FOO, REF)
+  // The request for a kind is that of all clients, so it goes on.
+  const late = new AbortController()
+  const found = new KubeClient({ api: new Api({ transport: silence }), fieldManager: 'me' }).bound(late).kindOf(foo)
+  late.abort(new Error('too late'))
+  await assert.rejects(found, /^Error: too late$/)
 })
 
 test('each write may be aborted by its own signal', async () => {

@@ -36,6 +36,7 @@ const EXEMPT: readonly [name: string, server: string, exempt?: string][] = [
   ['a domain with a star', 'https://api.corp', '*.corp'],
   ['a port', 'https://api:6443', 'api:6443'],
   ['the usual port', 'https://api', 'api:443'],
+  ['the usual port without TLS', 'http://api', 'api:80'],
   ['an address with its port', 'https://10.0.0.1:6443', '10.0.0.1:6443'],
   ['the range of everything', 'https://11.0.0.1', '0.0.0.0/0'],
   ['IPv6', 'https://[fd00::1]:6443', '[fd00::1]'],
@@ -78,7 +79,7 @@ const PROXIED: readonly [name: string, server: string, exempt?: string][] = [
 for (const [table, proxy] of [[EXEMPT, undefined], [PROXIED, PROXY]] as const) {
   for (const [name, server, exempt] of table) {
     test(`${proxy ? 'not exempt' : 'exempt'} from the proxy: ${name}`, () => {
-      const variables: Record<string, string | undefined> = { HTTPS_PROXY: PROXY, NO_PROXY: exempt }
+      const variables: Record<string, string | undefined> = { HTTPS_PROXY: PROXY, HTTP_PROXY: PROXY, NO_PROXY: exempt }
       assert.equal(proxyFromEnvironment(server, (variable) => variables[variable]), proxy)
     })
   }

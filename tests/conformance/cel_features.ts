@@ -279,6 +279,17 @@ export const FORMS: readonly (readonly [name: string, schema: Json])[] = [
     }),
   ],
   [
+    'cost of characters',
+    object({
+      spec: {
+        type: 'array',
+        maxItems: 1000,
+        items: { type: 'string', maxLength: 100_000 },
+        ...rules({ rule: "self.all(x, x.contains('abc'))" }),
+      },
+    }),
+  ],
+  [
     'total',
     object({
       spec: object(
@@ -296,6 +307,35 @@ export const FORMS: readonly (readonly [name: string, schema: Json])[] = [
           ),
         ),
       ),
+    }),
+  ],
+  [
+    'cost of keys',
+    object({
+      spec: {
+        type: 'object',
+        maxProperties: 10_000_000,
+        additionalProperties: INT,
+        ...rules({ rule: "self.all(k, k.contains('abc'))" }),
+      },
+    }),
+  ],
+  [
+    'cost of times',
+    object({
+      spec: object(
+        { s: { type: 'string', maxLength: 30 } },
+        rules({ rule: "timestamp(self.s) == timestamp('2020-01-01T00:00:00Z')" }),
+      ),
+    }),
+  ],
+  ['path escapes', object({ spec: object({ 'a\fb': INT }, rules({ rule: 'true', fieldPath: "['a\\fb']" })) })],
+  [
+    'carriage returns',
+    object({
+      spec: object({
+        s: { type: 'string', default: 'x', ...rules({ rule: '"""\r\r\n""" + self == "\\n\\nx"', message: 'm' }) },
+      }),
     }),
   ],
   ['default breaks rule', object({ spec: object({ x: { ...INT, default: 1, ...rules({ rule: 'self > 1' }) } }) })],

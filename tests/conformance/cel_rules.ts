@@ -356,6 +356,22 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: '0.5' },
       { s: '2' },
     ],
+    ["cidr('10.0.0.0/16').containsCIDR(cidr(self.s))", { s: TEXT }, { s: '10.0.1.0/24' }, { s: '10.0.0.0/8' }],
+    [
+      'ip(self.s).isGlobalUnicast()',
+      { s: TEXT },
+      { s: '8.8.8.8' },
+      { s: '255.255.255.255' },
+      { s: '0.0.0.0' },
+      { s: '::' },
+    ],
+    [
+      "timestamp(self.s).getHours('-02:30') == 21 && timestamp(self.s).getMilliseconds() == 250",
+      { s: { type: 'string', maxLength: 30 } },
+      { s: '1969-12-31T23:59:59.25Z' },
+      { s: '1970-01-01T02:00:00Z' },
+    ],
+    ["quantity(self.s).compareTo(quantity('1n')) == 0", { s: TEXT }, { s: '1e-10' }, { s: '11e-10' }, { s: '1.5n' }],
     [
       "semver(self.s).isGreaterThan(semver('1.2.3')) && semver(self.s).major() == 1",
       { s: TEXT },

@@ -122,6 +122,7 @@ function bar(version: string, name: string, spec: Body, metadata: Body = {}): Bo
 const BROKEN: Readonly<Record<string, Responder>> = {
   'no response': () => ({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' }),
   'another uid': (review) => responseOf({}, { ...converted(review).response, uid: 'x' }),
+  'a later version of the review': (review) => ({ ...converted(review), apiVersion: 'apiextensions.k8s.io/v2' }),
   'no kind': (review) => ({ response: converted(review).response }),
   'a failure with a message': ({ request }) =>
     responseOf(request, { result: { status: 'Failure', message: 'cannot' } }),

@@ -66,9 +66,15 @@ const PARTS: Body = {
     additionalProperties: { type: 'object', properties: { on: { type: 'boolean', default: false } } },
   },
   numbers: { type: 'object', additionalProperties: { type: 'integer' } },
+  anything: { type: 'object', additionalProperties: true },
   bare: STRING,
   none: { ...STRING, nullable: true },
 }
+
+const FORMATS: readonly string[] = [
+  ...['uuid', 'uuid3', 'uuid4', 'uuid5', 'date-time', 'date', 'duration', 'byte', 'email', 'hostname'],
+  ...['ipv4', 'ipv6', 'cidr', 'mac', 'uri', 'k8s-short-name', 'k8s-long-name'],
+]
 
 const nulls = (fields: Body): Body => Object.fromEntries(Object.keys(fields).map((name) => [name, null]))
 
@@ -101,7 +107,7 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
     ['MERGE {path}/a ? spec', { spec: nulls(FILLED) }],
     ['JSON {path}/a ? spec', [{ op: 'remove', path: '/spec' }]],
     ['PUT {path}/a ? spec', (answers: readonly Body[]) => ({ ...answers.at(-1), spec: OTHER })],
-    ['APPLY {path}/b?fieldManager=t ? spec', made('b', { count: 2 })],
+    ['APPLY {path}/b?fieldManager=t ? spec', made('b', { count: 2, anything: { a: { b: [1] } } })],
   ]),
   ofKind('a null becomes the default if it is not nullable, and is dropped without a default', {
     spec: { type: 'object', properties: { ...DEFAULTED, ...PARTS } },
@@ -116,6 +122,22 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
         numbers: { a: null, b: 1 },
       }),
     ],
+  ]),
+  ofKind('texts have their formats, and items of a set are equal in any order of their fields', {
+    spec: {
+      type: 'object',
+      properties: {
+        ...Object.fromEntries(FORMATS.map((format) => [format, { type: 'string', format }])),
+        set: {
+          type: 'array',
+          'x-kubernetes-list-type': 'set',
+          items: { type: 'object', 'x-kubernetes-map-type': 'atomic', properties: { a: STRING, b: STRING } },
+        },
+      },
+    },
+  }, [
+    ...FORMATS.map((format): Step => ['POST {path}?dryRun=All', made('a', { [format]: '? /' })]),
+    ['POST {path}?dryRun=All', made('a', { set: [{ a: 'x', b: 'y' }, { b: 'y', a: 'x' }] })],
   ]),
   caseOf('a new default applies to stored objects on read, and is stored by the next write', async (api) => {
     const before = {

@@ -48,6 +48,10 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['items list', { spec: { type: 'array', items: [TEXT] } }],
   ['ref', { spec: { $ref: '#/x' } }],
   ['unique', { spec: { type: 'array', items: TEXT, uniqueItems: true } }],
+  ...['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies'].map((keyword) =>
+    [keyword, { spec: { ...TEXT, [keyword]: keyword === 'id' ? 'x' : { a: TEXT } } }] as const
+  ),
+  ['both, true', { spec: object({ a: TEXT }, { additionalProperties: true }) }],
   ['both', { spec: object({ a: TEXT }, { additionalProperties: TEXT }) }],
   ['addl false', { spec: { type: 'object', additionalProperties: false } }],
   ['preserve false', { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': false } }],
@@ -60,6 +64,9 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
     },
   }],
   ['anyOf typed', { spec: { type: 'string', anyOf: [{ type: 'string' }] } }],
+  ['allOf typed', { spec: { type: 'string', allOf: [{ type: 'string' }] } }],
+  ['oneOf typed', { spec: { type: 'string', oneOf: [{ type: 'string' }] } }],
+  ['not typed', { spec: { type: 'string', not: { type: 'string' } } }],
   ['anyOf field', { spec: object({ a: TEXT }, { anyOf: [{ properties: { b: { pattern: 'x' } } }] }) }],
   ['pattern', { spec: { type: 'string', pattern: '[' } }],
   ['pattern re2', { spec: { type: 'string', pattern: '(?i)^a\\z' } }],
@@ -115,6 +122,14 @@ function selectable(...paths: readonly string[]): readonly Body[] {
 function scale(specReplicasPath: string, statusReplicasPath: string, more: Body = {}): readonly Body[] {
   return only({ subresources: { scale: { specReplicasPath, statusReplicasPath, ...more } } })
 }
+
+/** Keywords at the root of a schema with a status. */
+const ROOTS: readonly Body[] = [
+  { description: 'd', title: 't', example: {}, externalDocs: { url: 'https://a.b' }, required: ['spec'] },
+  { 'x-kubernetes-preserve-unknown-fields': true },
+  { maxProperties: 9 },
+  { nullable: true },
+]
 
 /** Versions of a definition. */
 const VERSIONS: readonly (readonly [name: string, versions: readonly Body[]])[] = [
@@ -173,6 +188,10 @@ const VERSIONS: readonly (readonly [name: string, versions: readonly Body[]])[] 
   ['scale none', only({ subresources: { scale: {} } })],
   ['scale nodot', scale('spec.n', '.status.n')],
   ['scale under', scale('.status.n', '.spec.n', { labelSelectorPath: '.meta' })],
+  ...ROOTS.map((more): (typeof VERSIONS)[number] => [
+    `root ${Object.keys(more).join()}`,
+    only({ subresources: { status: {} }, schema: { openAPIV3Schema: { ...SCHEMA, ...more } } }),
+  ]),
   ['two storage', [{ name: 'v1', storage: true }, { name: 'v2', storage: true }]],
   ['no storage', [{ name: 'v1' }, { name: 'v2' }]],
   ['dup version', [{ name: 'v1', storage: true }, { name: 'v1' }]],
@@ -185,6 +204,17 @@ const VERSIONS: readonly (readonly [name: string, versions: readonly Body[]])[] 
   ['deprecation empty', only({ deprecated: true, deprecationWarning: '' })],
   ['deprecation long', only({ deprecated: true, deprecationWarning: 'x'.repeat(300) })],
   ['deprecation nl', only({ deprecated: true, deprecationWarning: 'x\ny' })],
+]
+
+/** Names that are added to those of a definition. */
+const NAMES: readonly Body[] = [
+  { singular: 'one' },
+  { singular: 'O_ne' },
+  { kind: 'De fined' },
+  { listKind: 'Define-ds' },
+  { listKind: 'Defined' },
+  { shortNames: ['d', 'D'] },
+  { categories: ['all', 'a.b'] },
 ]
 
 export const DEFINITION_CASES: readonly Case[] = [
@@ -206,14 +236,18 @@ export const DEFINITION_CASES: readonly Case[] = [
       yield lineOf(name, await answerTo(api, full))
     }
   }),
+  recordedCase('definitions', 'names of definitions', async function* (api) {
+    const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: SCHEMA } }]
+    for (const names of NAMES) yield lineOf(JSON.stringify(names), await answerTo(api, versions, names))
+  }),
 ]
 
-async function answerTo(api: Api, versions: readonly Body[]): Promise<string> {
+async function answerTo(api: Api, versions: readonly Body[], names: Body = {}): Promise<string> {
   const { status, body } = await api.request('POST', `${CRDS}?dryRun=All`, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: `defineds.${api.group}` },
-    spec: { group: api.group, scope: 'Cluster', names: { plural: 'defineds', kind: 'Defined' }, versions },
+    spec: { group: api.group, scope: 'Cluster', names: { plural: 'defineds', kind: 'Defined', ...names }, versions },
   })
   const causes = (body.details?.causes ?? []) as Body[]
   const texts = new Set(causes.map(({ reason, field }) => `${String(reason).replace('FieldValue', '')} ${field}`))

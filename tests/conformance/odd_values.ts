@@ -206,10 +206,10 @@ const CASES: readonly Script[] = [
       kind: 'Namespace',
       metadata: { name: '{ns}-managed' },
     }],
-    ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
+    ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields metadata.annotations', {
       apiVersion: 'v1',
       kind: 'Namespace',
-      metadata: { name: '{ns}-managed' },
+      metadata: { name: '{ns}-managed', annotations: { a: 'b' } },
       spec: { finalizers: ['kubernetes', 'example.com/own'] },
     }],
     ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
@@ -236,6 +236,14 @@ const CASES: readonly Script[] = [
     [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: 5 }, 'y')],
     [`MERGE ${PODS}/y ? spec`, { spec: { terminationGracePeriodSeconds: 6 } }],
   ]),
+  script('amounts have the largest suffix that leaves them whole', [
+    ['POST /api/v1/namespaces/{ns}/resourcequotas?dryRun=All ? spec.hard', {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata,
+      spec: { hard: { memory: '1024Pi', 'limits.memory': '1048576Ti', 'requests.memory': '1023Pi' } },
+    }],
+  ]),
   script('a written status of a pod keeps its class, and its conditions have qualified types', [
     [`POST ${PODS} ? status`, pod({})],
     [`PUT ${PODS}/x/status ? status`, { ...pod({}), status: { phase: 'Running' } }],
@@ -252,6 +260,17 @@ const CASES: readonly Script[] = [
     applyScale('s', {}, ' ? spec'),
     REPLICAS,
     applyScale('other', { replicas: 3 }, '&dryRun=All ? spec'),
+    ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x?fieldManager=u ? spec.replicas', {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata,
+      spec: { replicas: 2 },
+    }],
+    applyScale('u', { replicas: 2 }, ' ? spec'),
+    REPLICAS,
+    ['MERGE /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldManager=t ? spec', { spec: { replicas: 4 } }],
+    applyScale('t', { replicas: 4 }, ' ? spec'),
+    REPLICAS,
     ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', { apiVersion: 'autoscaling/v1', kind: 'Scale' }],
     ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldManager=s', {
       apiVersion: 'apps/v1',

@@ -13,12 +13,14 @@ const named = (
   metadata: { name: 'a', ...metadata },
   ...rest,
 })
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
 /** A body as kubectl's client-side apply sends it. */
 const lastApplied = (object: Body): Body => ({
   ...object,
   metadata: {
     ...object.metadata,
-    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': `${JSON.stringify(object)}\n` },
+    annotations: { [LAST_APPLIED]: `${JSON.stringify(object)}\n` },
   },
 })
 const AS_KUBECTL = { userAgent: 'kubectl/v1.36.3' }
@@ -156,6 +158,16 @@ export const APPLY_SCRIPTS: readonly Script[] = [
     [`APPLY cm/a${SERVER} ? data ${MANAGED}`, cm('a', { k: 'v' }), AS_KUBECTL],
     [`APPLY cm/a${SERVER}&force=true ? data metadata.annotations ${MANAGED}`, cm('a', { k: 'y' }), AS_KUBECTL],
     [`STRATEGIC cm/a${CLIENT} ? data ${MANAGED}`, { data: { l: 'z' } }, AS_KUBECTL],
+  ]),
+  script('verbs: client-side apply of another version counts for nothing', [
+    [`POST cm${CLIENT}`, lastApplied(cm('a', { k: 'v' }))],
+    ['MERGE cm/a?fieldManager=other', {
+      metadata: {
+        annotations: { [LAST_APPLIED]: JSON.stringify({ ...cm('a', { k: 'w' }), apiVersion: 'v2' }) },
+      },
+      data: { k: 'w' },
+    }],
+    [`APPLY cm/a${SERVER}`, cm('a', { k: 'x' }), AS_KUBECTL],
   ]),
   script('verbs: server-side apply by kubectl updates the annotation of client-side apply', [
     [`APPLY cm/a${SERVER} ? metadata.annotations`, cm('a', { k: 'v' }), AS_KUBECTL],

@@ -4,6 +4,13 @@ import { cm, deploy, foo, type Script, script, type Step } from './transcript.ts
 
 const make = (...names: readonly string[]): readonly Step[] =>
   names.map((name) => ['POST foos', foo(name, { size: 1 }, { labels: { n: name, all: 'yes' } })])
+const JOBS = '/apis/batch/v1/namespaces/{ns}/jobs'
+const job = (name: string, finalizer: string): Body => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name, finalizers: [finalizer] },
+  spec: { template: { spec: { containers: [{ name: 'c', image: 'i' }], restartPolicy: 'Never' } } },
+})
 const DELETING = 'metadata.finalizers metadata.deletionGracePeriodSeconds metadata.generation'
 
 export const DELETE_SCRIPTS: readonly Script[] = [
@@ -70,6 +77,10 @@ export const DELETE_SCRIPTS: readonly Script[] = [
       (answers: readonly Body[]) => ({ ...answers.at(-1), spec: { ...answers.at(-1).spec, replicas: 5 } }),
     ],
     'GET deploy/a ? metadata.generation spec.replicas',
+    ...['orphan', 'foregroundDeletion', 'x.io/a'].flatMap((finalizer, at): Step[] => [
+      [`POST ${JOBS} ? metadata.finalizers`, job(`j${at}`, finalizer)],
+      `DELETE ${JOBS}/j${at} ? ${DELETING}`,
+    ]),
   ]),
   script('verbs: preconditions of deletions', [
     ...make('a', 'b'),

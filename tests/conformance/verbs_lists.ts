@@ -64,6 +64,11 @@ export const LIST_SCRIPTS: readonly Script[] = [
     'GET cm?limit=1&labelSelector=team%3Dnone',
     'GET cm?limit=1&fieldSelector=metadata.name%3Db',
   ]),
+  script('verbs: a set of a selector may have an empty value', [
+    ...THREE,
+    ['POST cm', cm('d', {}, { labels: { team: '' } })],
+    ...['in (,x)', 'in (x,)', 'in (x,,z)', 'in ()'].map((set): Step => `GET cm?labelSelector=${enc(`team ${set}`)}`),
+  ]),
   script('verbs: a page may be continued with another selector', [
     ...THREE,
     'GET cm?limit=1',
@@ -119,6 +124,7 @@ export const LIST_SCRIPTS: readonly Script[] = [
     'GET cm?resourceVersion={1.metadata.resourceVersion}&resourceVersionMatch=NotOlderThan',
     'GET cm?resourceVersion={1.metadata.resourceVersion}&resourceVersionMatch=NotOlderThan&limit=1',
     'GET cm?resourceVersion=0&resourceVersionMatch=NotOlderThan',
+    'GET cm?resourceVersion=0&resourceVersionMatch=NotOlderThan&limit=1',
     'GET cm?resourceVersion=0&limit=1',
     'GET cm?resourceVersion=0&resourceVersionMatch=Exact',
     'GET cm?resourceVersionMatch=Exact',
@@ -166,6 +172,9 @@ export const LIST_SCRIPTS: readonly Script[] = [
     'GET /apis/{group}/v1/foos?fieldSelector=metadata.namespace%3D{ns}',
     'GET /api/v1/configmaps?fieldSelector=metadata.namespace%3D{ns},metadata.name!%3Da',
     'GET /api/v1/configmaps?fieldSelector=metadata.namespace%3D{ns}&limit=2',
+    ...['nodes', 'namespaces', 'persistentvolumes'].map((kind) =>
+      `GET /api/v1/${kind}?fieldSelector=metadata.namespace%3Dx`
+    ),
     ['POST /api/v1/configmaps', cm('x')],
     ['PUT /api/v1/configmaps', cm('x')],
     'DELETE /api/v1/configmaps',

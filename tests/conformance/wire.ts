@@ -67,6 +67,7 @@ const ACCEPTS: readonly string[] = [
   'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
   'text/html',
   'application/*',
+  `application/*;${TABLE},application/json;stream=foo`,
   'garbage',
   'application/json;as=Nope;v=v1;g=meta.k8s.io',
   'application/json;stream=foo',

@@ -4,13 +4,14 @@ import { type Case, caseOf } from './api.ts'
 import { casesOf, cm, script, type Step } from './transcript.ts'
 
 /** Bodies that are not JSON, or no object of the kind. */
-const MALFORMED: readonly string[] = [
+const MALFORMED: readonly (string | Uint8Array)[] = [
   '',
   '{"a":',
   '{"apiVersion":"v1","kind":"ConfigMap"} x',
   'hello',
   '{"a":"\t"}',
   '\ufeff{}',
+  new TextEncoder().encode('\ufeff{}'),
   `{"apiVersion":"v1","kind":"ConfigMap","data":${'['.repeat(10_001)}${']'.repeat(10_001)}}`,
   '[]',
   '1',

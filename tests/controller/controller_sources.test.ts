@@ -52,6 +52,15 @@ test('a controller is idle when all its sources are', async () => {
   await c.end()
 })
 
+test('the sources of a controller whose signal is aborted already have an aborted signal', async () => {
+  const { controller } = controlling({ reconcile: async () => {} })
+  const seen: (boolean | undefined)[] = []
+  const source = custom({ begin: () => void seen.push(source.signal?.aborted) })
+  await controller.watch(source)
+  await controller.start(AbortSignal.abort(new Error('over')))
+  assert.deepEqual(seen, [true])
+})
+
 test('sources of all types feed one queue, and start in parallel', async () => {
   const runs: string[] = []
   const channel = new EventChannel<ObjectKey>()

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TerminalError } from '../../lib/core/errors.ts'
 import type { WriteRecord } from '../../lib/client/client.ts'
-import { foldFailures } from '../../lib/controller/failures.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { FailureLog, foldFailures } from '../../lib/controller/failures.ts'
 import type { Disposition } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
@@ -254,6 +255,19 @@ test('failures for another reason, and those of a single key, are all logged', a
   await one.clock.advance(20)
   assert.ok(lines.filter((line) => line.startsWith('error')).length > 15, lines.join('\n'))
   await one.end()
+})
+
+test('of keys that fail for one reason, those with a line have no further ones than five in a period', () => {
+  const { lines, log } = keptLog()
+  const failures = new FailureLog('Pod', new FakeClock(), log)
+  for (let attempt = 1; attempt <= 10; attempt++) {
+    for (const key of ['default/a', 'default/b']) {
+      const disposition = { kind: 'retry', error: new Error('broken'), priority: undefined, label: 'error' } as const
+      failures.ended({ kind: 'Pod', key, attempt, disposition, retryInMs: 20_000, writes: [] }, log)
+    }
+  }
+  failures.stop()
+  assert.equal(lines.length, 5, lines.join('\n'))
 })
 
 test('recoveries of many keys are counted too, and the count is logged at the stop', async () => {

@@ -145,6 +145,14 @@ test('an event that expired on the server is created again with the whole count'
   assert.deepEqual(await notes(), ['tick × 2'])
 })
 
+test('an instance that is too long is cut', async () => {
+  const { clock, events, start, stored } = fixture({ instance: 'x'.repeat(200) })
+  start()
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(0)
+  assert.deepEqual((await stored()).map(({ reportingInstance }) => reportingInstance), ['x'.repeat(128)])
+})
+
 test('a name that is already used is changed', async () => {
   const a = fixture()
   const b = fixture({ api: new Api({ transport: a.server }), clock: a.clock, instance: 'other' })

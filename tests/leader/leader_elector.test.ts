@@ -139,7 +139,12 @@ test('a conflict while renewing falls back to reading, and the lease is kept', a
 test('a deleted Lease is created again by its leader', async () => {
   const { clock, server, a } = await leading(1000)
   await new Api({ transport: server }).delete(TARGET, {})
+  // A server may also answer a PUT by 404.
+  a.network.intercept = async (request, next) =>
+    request.method === 'PUT' ? refusal(404, 'NotFound', { name: 'lock' }) : await next(request)
+  a.network.take()
   await clock.advance(1000)
+  assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`, `GET ${PATH}/lock`, `POST ${PATH}`])
   assert.deepEqual([a.elector.isLeader, a.leads, await holderOn(server)], [true, 1, 'a'])
 })
 

@@ -751,6 +751,8 @@ test('the role has the Leases, and what needs one leader is refused', async () =
     assert.match(String(started.outcome()), message)
   }
   await refused({ sharding: { buckets: 1 } }, /sharding.buckets is 1, and must be an integer from 2 to 128/)
+  await refused({ sharding: { buckets: 128 } }, /^undefined$/)
+  await refused({ sharding: { buckets: 129 } }, /sharding.buckets is 129, and must be an integer from 2 to 128/)
   await refused({ sharding: { buckets: 2, ring: 'r' } }, /sharding has buckets beside ring or unsharded/)
   await refused({ sharding: {} }, /sharding needs the name of a ControllerRing, .*, or \{ buckets: 16 \}/)
   await refused({ leaderElection: true }, /leaderElection is for one leader/)

@@ -25,6 +25,13 @@ for (const [what, [options, controllers, merged]] of Object.entries(MERGED)) {
   })
 }
 
+test('an interval must be more than 0', () => {
+  const controller = operator({ name: 'x' }).controllerFor(ConfigMap)
+  for (const none of [0, '0s'] as const) {
+    assert.throws(() => controller.every(none), /^RangeError: Cannot reconcile every 0/)
+  }
+})
+
 test('the defaults of all controllers apply: concurrency, when, timeout, back-off and held events', async () => {
   const app = operator({
     name: 'x',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cluster, defineResource, type Operator, operator, type OperatorOptions } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap } from 'kubeloop/kinds'
+import { ConfigMap, Lease } from 'kubeloop/kinds'
 import * as z from 'zod'
 import type { Transport } from '../../lib/core/transport.ts'
 import { delayedWatches } from '../cache/delayed_watch.ts'
@@ -112,4 +112,14 @@ test('work on every replica does not wait, and an operator without an election r
   await using alone = await starting(app, { clock, server, leaderElection: false })
   await clock.advance(1000)
   assert.ok(alone.network.requests.every(({ headers }) => !headers?.['accept']?.includes('PartialObjectMetadata')))
+})
+
+test('the identity of a start replaces that of the operator', async () => {
+  const app = operator({ name: 'h', leaderElection: { namespace: 'default', identity: 'stated' } })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  for (const [identity, holder] of [[undefined, 'stated'], ['given', 'given']] as const) {
+    await using started = await starting(app, { identity })
+    const lease = await started.client.get(Lease, { namespace: 'default', name: 'h' })
+    assert.equal(lease?.spec?.holderIdentity, holder)
+  }
 })

@@ -150,6 +150,32 @@ test('isReady reports an optional cluster before it is available, while it is, a
   await ended(s)
 })
 
+test('a cluster stays ready while a kind is listed again because its version has expired', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  const ready: boolean[] = []
+  app.controllerFor(ConfigMap, { when: ours })
+    .watches(Secret, () => [], { cluster: west })
+    .reconcile(async (_, { isReady }) => void ready.push(isReady(west)))
+  const road = way(true)
+  let hasExpired = false
+  const s = await starting(app, {
+    intercepts: {
+      west: (request, next) => {
+        if (!hasExpired) return road.intercept(request, next)
+        return /resourceVersion=\d/.test(request.path) ? Promise.resolve(refusal(410, 'Expired')) : silence(request)
+      },
+    },
+  })
+  hasExpired = true
+  road.down()
+  await s.clock.advance(5000)
+  await create(s.client, 'a')
+  await s.clock.advance(0)
+  assert.deepEqual(ready, [true])
+  await ended(s)
+})
+
 test('a missing kind that is optional by itself neither keeps its cluster from being ready nor is defined there', async () => {
   for (const optional of [false, true]) {
     for (const crds of ['install', 'verify'] as const) {

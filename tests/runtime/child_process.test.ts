@@ -2,9 +2,28 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import { test } from 'node:test'
 import { guardProcesses, startProcess } from '../../lib/runtime/os/child_process.ts'
+import { killProcess, processExists } from '../../lib/runtime/os/this_runtime.ts'
 import { withFolder } from '../tools/folder.ts'
+
+test('a process that another user owns exists, and cannot be killed', () => {
+  const { kill } = process
+  const refusing = (code: string) => () => {
+    throw Object.assign(new Error('no'), { code })
+  }
+  try {
+    for (const [code, exists] of [['EPERM', true], ['ESRCH', false]] as const) {
+      process.kill = refusing(code)
+      assert.equal(processExists(1), exists)
+      if (exists) assert.throws(() => killProcess(1), /no/)
+      else killProcess(1)
+    }
+  } finally {
+    process.kill = kill
+  }
+})
 
 test('a process writes its output to a private file, and reports how it ended; a missing program is an error', () =>
   withFolder(async (folder) => {

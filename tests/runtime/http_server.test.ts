@@ -1,7 +1,7 @@
 /** Tests the server for probes, metrics and users' endpoints over real sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import http, { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { EventEmitter, once } from 'node:events'
@@ -65,6 +65,19 @@ function beginRequest(port: number): ClientRequest {
   request.end()
   return request
 }
+
+test('an idle connection, and a head that is not complete, have limits', async () => {
+  const { createServer } = http
+  const limits: http.ServerOptions[] = []
+  const spy = (options: http.ServerOptions): http.Server => (limits.push(options), createServer(options))
+  Object.assign(http, { createServer: spy })
+  try {
+    await serving({}, async () => {})
+  } finally {
+    Object.assign(http, { createServer })
+  }
+  assert.deepEqual(limits, [{ keepAliveTimeout: 90_000, headersTimeout: 32_000 }])
+})
 
 test('fetch gets a standard Request, and its whole Response is sent', () =>
   serving({
@@ -247,8 +260,10 @@ test('a closed connection does not count for the limit', () => {
   const server = new EventEmitter()
   const sockets = trackSockets(server as Server, 2, 'connection')
   const destroyed: string[] = []
+  const prompt: string[] = []
   const open = (name: string): EventEmitter => {
-    const socket = Object.assign(new EventEmitter(), { setNoDelay() {}, destroy: () => destroyed.push(name) })
+    const setNoDelay = (isSet: boolean): unknown => isSet && prompt.push(name)
+    const socket = Object.assign(new EventEmitter(), { setNoDelay, destroy: () => destroyed.push(name) })
     server.emit('connection', socket)
     return socket
   }
@@ -257,7 +272,7 @@ test('a closed connection does not count for the limit', () => {
   open('c')
   assert.deepEqual(destroyed, [])
   open('d')
-  assert.deepEqual([destroyed, sockets.size], [['a'], 2])
+  assert.deepEqual([destroyed, sockets.size, prompt.join('')], [['a'], 2, 'abcd'])
 })
 
 test('a port in use is an error with the address and a remedy', () =>

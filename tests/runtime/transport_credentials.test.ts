@@ -213,6 +213,11 @@ test('a kept connection that breaks in any way is stale', () =>
       if (result.kind === 'answered') await result.response.body.text()
       return result.kind === 'stale' ? [result.sent, result.error.code] : result.kind
     }
+    // It is ending, and not closed yet.
+    assert.equal(await send(), 'answered')
+    const ending = send()
+    kept!.end()
+    assert.deepEqual(await ending, [false, 'ECONNRESET'])
     for (const code of ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED']) {
       assert.equal(await send(), 'answered')
       const broken = Object.assign(new Error('broken'), { code })

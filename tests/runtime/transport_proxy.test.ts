@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict'
+import https from 'node:https'
 import { test } from 'node:test'
+import { createServer } from 'node:net'
+import { rootCertificates } from 'node:tls'
 import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { certificates, ending, type Handler, isNetworkError, servePlain, textOf, transportTo } from './servers.ts'
+import {
+  certificates,
+  ending,
+  type Handler,
+  isNetworkError,
+  listen,
+  servePlain,
+  textOf,
+  transportTo,
+} from './servers.ts'
 
 const isConnectError = (message: RegExp) => isNetworkError('connect', message)
 
@@ -88,6 +100,24 @@ test('a proxy with TLS is supported, and a server without TLS is reached through
     }
   }))
 
+test('the certificate of a proxy may be signed by a CA of the cluster or by a public one', () =>
+  ending(async (keep) => {
+    const { authority, server: leaf } = await certificates()
+    const proxy = await keep.serveProxy({ tls: leaf })
+    const server = await keep.serveTls((_, response) => response.end('ok'))
+    const trusted: (readonly string[])[] = []
+    const { request } = https
+    keep({ close: () => Object.assign(https, { request }) })
+    const spy = (options: https.RequestOptions): unknown => {
+      if (options.method === 'CONNECT') trusted.push(options.ca as readonly string[])
+      return request(options)
+    }
+    Object.assign(https, { request: spy })
+    assert.equal((await textOf(await keep.transportTo(server, { proxy: proxy.url }))).text, 'ok')
+    assert.equal(trusted.length, 1)
+    assert.ok([...rootCertificates, authority.ca].every((ca) => trusted[0]!.includes(ca)))
+  }))
+
 test('an abort while the proxy is silent rejects with its reason, and closes the connection, with and without TLS', () =>
   ending(async (keep) => {
     const { server: leaf } = await certificates()
@@ -153,6 +183,24 @@ test('aborting a handshake in a tunnel closes the tunnel', () =>
     await assert.rejects(answer, /stop/)
     await proxy.closedConnections(1)
     await mute.closedConnections(1)
+  }))
+
+test('the connection to a proxy that hangs is reset: it may not read its end', () =>
+  ending(async (keep) => {
+    const asked = Promise.withResolvers<void>()
+    const reset = Promise.withResolvers<unknown>()
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.once('data', () => asked.resolve())
+      socket.on('end', () => reset.resolve('end')).on('error', ({ code }: NodeJS.ErrnoException) => reset.resolve(code))
+    })
+    const proxy = keep(await listen(server, 'http'))
+    const controller = new AbortController()
+    const transport = await keep.transportTo(proxy, { server: 'https://api.test', proxy: proxy.url })
+    const answer = textOf(transport, { signal: controller.signal })
+    await asked.promise
+    controller.abort(new Error('stop'))
+    await assert.rejects(answer, /stop/)
+    assert.equal(await reset.promise, 'ECONNRESET')
   }))
 
 test('connections that a refusing proxy leaves open are closed', () =>

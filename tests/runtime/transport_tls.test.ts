@@ -187,6 +187,15 @@ test('connections are shared for the same material only: CA, certificate and key
   }
 })
 
+test('an idle connection is closed before a load balancer closes it, with and without TLS', () => {
+  for (const url of ['https://127.0.0.1:1', 'http://127.0.0.1:1']) {
+    const options = { address: parseServer(url), proxy: undefined, serverName: undefined, insecure: false }
+    const agent = new AgentPool(options).agent({ ca: undefined, cert: undefined, key: undefined })
+    const { timeout } = (agent as unknown as { readonly options: { readonly timeout: number } }).options
+    assert.ok(timeout > 30_000 && timeout < 60_000, `${timeout}`)
+  }
+})
+
 test('a rotated CA is trusted for new connections', () =>
   ending(async (keep) => {
     const [old, next] = await Promise.all([createAuthority(), createAuthority()])
@@ -223,6 +232,11 @@ test('each code by which a runtime refuses a certificate names the remedy, and w
     EAI_AGAIN: /its name cannot be resolved/,
     EAI_NODATA: /its name cannot be resolved/,
     ETIMEDOUT: /no answer in time/,
+    ECONNRESET: /the connection was closed before it was ready/,
+    ECONNABORTED: /the connection was closed before it was ready/,
+    EPIPE: /the connection was closed before it was ready/,
+    ERR_SOCKET_CLOSED: /the connection was closed before it was ready/,
+    ERR_STREAM_PREMATURE_CLOSE: /the connection was closed before it was ready/,
     EMFILE: /raise the limit/,
   }
   for (const [code, message] of Object.entries(rows)) {

@@ -4,7 +4,11 @@ import { test } from 'node:test'
 import { type AnyResource, NetworkError } from 'kubeloop'
 import { type HttpRequest } from 'kubeloop/parts'
 import { FakeClock, type Fault } from 'kubeloop/testing'
+import { sleep } from '../../lib/async/clock.ts'
+import type { HttpBody } from '../../lib/core/transport.ts'
+import { lateBody } from '../../lib/testing/fault_responses.ts'
 import { endsWatch, makeFaults } from '../../lib/testing/faults.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const DEPLOYMENT: AnyResource = {
@@ -314,6 +318,10 @@ const TIMES = 'and must be a whole number from 1, or Infinity'
 const KIND = 'and must be a kind, such as Deployment of kubeloop/kinds'
 const VERSION = 'and must be the resourceVersion of an earlier answer'
 
+test('a fault may skip no request', () => {
+  makeFaults(new FakeClock(), []).add({ status: 500, skip: 0 })
+})
+
 /** A fault, and what follows "Cannot add a fault" in its error. */
 const refused: readonly (readonly [unknown, string])[] = [
   [{}, ': it has no effect; give it a status, a delay, cut, drop, stale, lag or repeat'],
@@ -351,3 +359,25 @@ for (const [fault, text] of refused) {
     assert.equal((await transport({ method: 'GET', path: '/api/v1/pods' })).status, 200, 'the fault was not added')
   })
 }
+
+test('a body that lags leaves no listener of its chunks', async () => {
+  const clock = new FakeClock()
+  const { controller, listeners } = countedSignal()
+  const inner: HttpBody = {
+    text: () => Promise.reject(new Error('not read as a whole')),
+    cancel() {},
+    async *[Symbol.asyncIterator]() {
+      for (let at = 0; at < 5; at++) {
+        await sleep(clock, 100)
+        yield new Uint8Array([at])
+      }
+    },
+  }
+  const read: number[] = []
+  const reading = (async () => {
+    for await (const bytes of lateBody(inner, clock, 1000, { until: controller.signal })) read.push(...bytes)
+  })()
+  await clock.advance(2000)
+  await reading
+  assert.deepEqual([read, listeners()], [[0, 1, 2, 3, 4], 0])
+})

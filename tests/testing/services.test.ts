@@ -5,6 +5,7 @@ import { operator, Server } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import { type Fault, type World, world, type WorldOptions } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
+import { Services } from '../../lib/testing/services.ts'
 import { isOurs, map, ref, silent } from './worlds.ts'
 
 const CDN = 'https://cdn.example.com'
@@ -31,6 +32,12 @@ function fetching(name = 'x') {
 }
 
 const object = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', ...map(name) })
+
+test('beside a world with services, one without them fetches as always', async () => {
+  const services = new Services({} as never, {} as never)
+  const real: typeof fetch = (request) => Promise.resolve(new Response(`real ${(request as Request).url}`))
+  assert.equal(await (await services.fetch(new Request(`${CDN}/a`), real)).text(), `real ${CDN}/a`)
+})
 
 test('a service answers the fetch of an operator with its method, path and body, also at the start', async () => {
   const { tries, start } = fetching()

@@ -38,6 +38,18 @@ test('nothing is lost by the conversions of the samples, but for what is not car
   assert.deepEqual(await lostFields(fromAlpha, budget), [])
 })
 
+test('what a conversion adds to a list is no loss; the objects have a namespace as those of a cluster', async () => {
+  const spec = z.object({ list: z.array(z.string()), gone: z.string().optional() })
+  const adding = from(spec, ({ list }: z.infer<typeof spec>) => ({ list: [...list, 'more'] }))
+  assert.deepEqual(await lostFields(adding, budget), ['spec.gone'])
+  const [Old, Hub] = ['v1', 'v2'].map((version) => defineResource({ ...common, version, spec }))
+  const placed = describeConversion(Old!, Hub!, {
+    up: ({ spec: { list }, metadata }) => ({ spec: { list: metadata.namespace ? list : [] } }),
+    down: ({ spec }) => ({ spec }),
+  })
+  assert.deepEqual(await lostFields(placed, budget), ['spec.gone'])
+})
+
 test('a dropped field is named: optional, required, with a default, in lists and maps', async () => {
   const spec = z.object({
     kept: z.string(),

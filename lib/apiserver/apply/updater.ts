@@ -78,7 +78,7 @@ export function typingOf(kind: Kind, subresource: string): Typing {
 }
 
 const STATUS_ONLY = fieldSet(['f:status'])
-const ALL_BUT_STATUS = fieldSet(['f:spec'], ['f:metadata'], ['f:apiVersion'], ['f:kind'])
+const ALL_BUT_STATUS = fieldSet(['f:spec'], ['f:metadata'])
 const SPEC_ONLY = fieldSet(['f:spec'])
 const SPEC_AND = {
   labels: fieldSet(['f:spec'], ['f:metadata', 'f:labels']),

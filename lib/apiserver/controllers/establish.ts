@@ -147,11 +147,9 @@ function acceptedNames(context: Context, crd: ApiObject): { names: JsonObject; c
     if (inUse.length > 0) {
       const reason = `${field[0]!.toUpperCase()}${field.slice(1)}Conflict`
       conflict = { reason, message: inUse.map((name) => `${JSON.stringify(name)} is already in use`).join(', ') }
-    } else if (wanted[field] === undefined) delete names[field]
-    else names[field] = wanted[field]
+    } else names[field] = wanted[field]
   }
-  if (wanted['categories'] === undefined) delete names['categories']
-  else names['categories'] = wanted['categories']
+  names['categories'] = wanted['categories']
   return { names, conflict }
 }
 

@@ -42,7 +42,6 @@ export function deleteContents(context: Context, name: string): void {
   for (const kind of context.kinds.stored()) {
     if (!kind.namespaced) continue
     for (const stored of context.store.list(kind.storage.id, `${name}/`)) {
-      if (stored.metadata.deletionTimestamp) continue
       deleteObject(context, kind, fromStored(kind, stored), { policy: 'Background', dryRun: false })
     }
   }

@@ -292,7 +292,9 @@ const EMPTY: ApiObject = { apiVersion: '', kind: '', metadata: {} }
 export function selectableFields(kind: Kind, object: ApiObject): Readonly<Record<string, string>> {
   return {
     'metadata.name': object.metadata.name ?? '',
-    ...(kind.namespaced || !kind.custom ? { 'metadata.namespace': object.metadata.namespace ?? '' } : {}),
+    ...(kind.namespaced || !(kind.custom || kind.rules.fields)
+      ? { 'metadata.namespace': object.metadata.namespace ?? '' }
+      : {}),
     ...kind.rules.fields?.(object),
   }
 }

@@ -35,15 +35,17 @@ function pruneObject(
   isEmbedded: boolean,
 ): JsonObject {
   const { properties = {}, additionalProperties } = schema
-  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true || additionalProperties === true
+  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true
   const result: JsonObject = {}
   for (const [name, child] of Object.entries(value)) {
     if (child === undefined) continue
     const childPath = path ? `${path}.${name}` : name
     if (isEmbedded && (name === 'apiVersion' || name === 'kind' || name === 'metadata')) continue
     if (Object.hasOwn(properties, name)) put(result, name, pruneValue(properties[name]!, child, childPath, unknown))
-    else if (isObject(additionalProperties as Json)) {
-      put(result, name, pruneValue(additionalProperties as Schema, child, childPath, unknown))
+    else if (additionalProperties) {
+      // True allows any names, and defines no fields below them.
+      const values = additionalProperties === true ? {} : additionalProperties as Schema
+      put(result, name, pruneValue(values, child, childPath, unknown))
     } else if (keepsUnknown) put(result, name, child)
     else unknown.push(childPath)
   }

@@ -115,7 +115,7 @@ function checkedLimit(query: URLSearchParams): number {
   const faults = listOptionFaults(query)
   if (faults.length > 0) throw invalid(LIST_OPTIONS, '', faults)
   // A list from version 0 is never paged.
-  return query.get('resourceVersion') === '0' && !query.get('resourceVersionMatch') ? 0 : limit
+  return query.get('resourceVersion') === '0' ? 0 : limit
 }
 
 export function prefixOf({ namespace }: ResourceRoute): string {

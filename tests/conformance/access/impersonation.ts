@@ -20,6 +20,7 @@ export const IMPERSONATION_CASES: readonly Case[] = [
       'impersonate-extra-acme.com%2fproject': 'p',
       'impersonate-extra-acme.com%2Fa': 'q',
     }),
+    who({ 'impersonate-user': 'jane', 'impersonate-extra-a': 'p', 'impersonate-extra-%61': 'p' }),
     who({ 'impersonate-user': 'system:serviceaccount:default:foo' }),
     who({ 'impersonate-user': 'system:serviceaccount:a:b', 'impersonate-group': 'g' }),
   ]),

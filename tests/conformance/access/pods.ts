@@ -32,11 +32,14 @@ export const POD_CASES: readonly Case[] = [
   steps('a binding assigns a pod to a node', async function* () {
     const before = { labels: { a: '1', l: 'old' }, annotations: { b: '2', x: 'old' } }
     yield { ...CREATE, body: { ...CREATE.body, metadata: { name: 'p', ...before } } }
+    const status = { nominatedNodeName: 'n0' }
+    yield { method: 'PATCH', path: `${PODS}/p/status`, type: MERGE, body: { status }, show: 'status.nominatedNodeName' }
     yield bind({}, { path: `${PODS}/p/binding?dryRun=All` })
     yield { path: `${PODS}/p`, show: 'spec.nodeName' }
     yield bind({ metadata: { name: 'p', annotations: { x: 'y' }, labels: { l: 'new' } } }, { show: '.' })
     const body = yield { path: `${PODS}/p` }
     assert.equal(body.spec.nodeName, 'n1')
+    assert.equal(body.status.nominatedNodeName, undefined)
     assert.equal(body.metadata.generation, 1)
     assert.deepEqual([body.metadata.labels, body.metadata.annotations], [{ a: '1', l: 'new' }, { b: '2', x: 'y' }])
     const [{ lastTransitionTime, ...condition }] = body.status.conditions

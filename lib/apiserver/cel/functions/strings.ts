@@ -48,7 +48,7 @@ function lastIndexOf(text: string, part: string, from?: bigint): bigint {
   if (from !== undefined && (from < 0n || from >= BigInt(Math.max(chars.length, 1)))) throw outOfRange(from)
   if (wanted.length === 0) return from ?? BigInt(chars.length)
   const last = chars.length - wanted.length
-  for (let at = from === undefined ? last : Math.min(Number(from), last); at >= 0; at--) {
+  for (let at = from === undefined ? last : Number(from); at >= 0; at--) {
     if (startsAt(chars, wanted, at)) return BigInt(at)
   }
   return -1n
