@@ -11,7 +11,7 @@ import {
   owners,
 } from 'kubeloop'
 import type { Fault } from 'kubeloop/testing'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../tools/chance.ts'
 import { isCommon, isServed, type Known, selects } from './model.ts'
 import { type Drawing, hasLeader, hasVersions, isShared } from './options.ts'
 import { DRAIN, SHARD } from './sharder.ts'

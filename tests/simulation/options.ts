@@ -11,7 +11,7 @@ import {
   TASK_SHAPE,
   WATCHES_SHAPE,
 } from '../../lib/operator/checks.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../tools/chance.ts'
 
 interface Row {
   /** The public options, as `shape.option`. */

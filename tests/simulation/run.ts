@@ -1,7 +1,7 @@
 /** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
 import { ApiError, type KubeObject, LeadershipLost, type Log, NetworkError } from 'kubeloop'
 import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
-import { Chance } from './chance.ts'
+import { Chance } from '../tools/chance.ts'
 import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from './deeds.ts'
 import { judged, type Known, selects, wrongWrite } from './model.ts'
 import {

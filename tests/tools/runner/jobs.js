@@ -40,6 +40,7 @@ const ONCE = [
   // What an API server answers to requests whose bytes no runtime changes; .ci/run has more of these, and runs the
   // embedded one under Bun, too.
   'tests/conformance/embedded.test.ts',
+  'tests/conformance/drawn.test.ts',
   'tests/apiserver/explain.test.ts',
   'tests/conformance/real.test.ts',
 ]

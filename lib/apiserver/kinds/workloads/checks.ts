@@ -62,14 +62,16 @@ function templateFaults(spec: JsonObject, activeDeadline: string): Cause[] {
   const podSpec = (at(spec, 'template', 'spec') ?? {}) as JsonObject
   const path = 'spec.template.spec'
   const isMalformed = isObject(selector) && selectorFaults(selector, '').length > 0
-  const mismatch = isMalformed
-    ? activeDeadline === 'DaemonSet' ? undefined : fault.invalid('spec.selector', selector, 'invalid label selector')
-    : isObject(selector) && selectorMatches(selector, labels)
-    ? undefined
-    : fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`')
+  // A DaemonSet's template is checked all the same.
+  if (isMalformed && activeDeadline !== 'DaemonSet') {
+    return [fault.invalid('spec.selector', selector, 'invalid label selector')]
+  }
+  const isSelected = isMalformed || (isObject(selector) && selectorMatches(selector, labels))
   return [
-    ...(mismatch ? [mismatch] : []),
-    ...labelFaults(isObject(labels) ? labels : undefined, 'spec.template.metadata.labels'),
+    ...(isSelected ? [] : [
+      fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'),
+    ]),
+    ...labelFaults(isObject(labels) ? labels : undefined, 'spec.template.labels'),
     ...podSpecFaults(podSpec, path, ['Always'], claimNames(spec)),
     ...(podSpec['activeDeadlineSeconds'] === undefined ? [] : [
       fault.forbidden(`${path}.activeDeadlineSeconds`, `activeDeadlineSeconds in ${activeDeadline} is not Supported`),

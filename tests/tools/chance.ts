@@ -13,6 +13,11 @@ export class Chance {
     return Math.floor(this.#random() * bound)
   }
 
+  /** Returns true with this probability. */
+  isIn(share: number): boolean {
+    return this.#random() < share
+  }
+
   pick<T>(values: readonly T[]): T {
     return values[this.below(values.length)]!
   }
