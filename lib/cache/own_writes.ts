@@ -2,6 +2,7 @@
 import { cloneJson } from '../core/clone.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
+import { isPartial } from '../core/partial.ts'
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
 import { type Clock, turnBudgetOf } from '../async/clock.ts'
@@ -170,12 +171,16 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     }
   }
 
-  /** Returns whether an answer is the object itself; scale, eviction, binding and token have kinds of their own. */
+  /**
+   * Returns whether an answer is the object itself: not its metadata alone, unless no more is stored; scale, eviction,
+   * binding and token have kinds of their own.
+   */
   #isOwnKind(answer: unknown): answer is KubeObject {
     const { resource } = this.#options
     const { kind, apiVersion, metadata } = (answer ?? {}) as Partial<KubeObject>
-    if (kind !== resource.kind || apiVersion !== apiVersionOf(resource)) return false
-    return Boolean(metadata?.name && metadata.uid && metadata.resourceVersion)
+    return kind === resource.kind && apiVersion === apiVersionOf(resource) &&
+      Boolean(metadata?.name && metadata.uid && metadata.resourceVersion) &&
+      (resource.only !== undefined || !isPartial(answer as object))
   }
 }
 

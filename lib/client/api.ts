@@ -251,13 +251,13 @@ export class Api {
 
   /** Deletes all selected objects. Resolves with the objects that the server lists in its response. */
   async deleteAll(
-    target: Target,
+    target: Omit<Target, 'name'>,
     options: DeleteQuery,
     signal?: AbortSignal,
   ): Promise<KubeObject[]> {
-    const all = { ...target, name: undefined }
-    const action = `delete all ${this.describe(all)}`
-    const body = await this.#deleting(all, options, () => this.#list(deleteRequest(all, options), all, action, signal))
+    const action = `delete all ${this.describe(target)}`
+    const send = () => this.#list(deleteRequest(target, options), target, action, signal)
+    const body = await this.#deleting(target, options, send)
     return body?.items ?? []
   }
 

@@ -135,12 +135,7 @@ export function createRequest(target: Target, object: object, query: WriteQuery)
 /**
  * @throws TypeError if a number may have been rounded; the message begins with `action`, such as `update Foo "ns/a"`.
  */
-export function updateRequest(
-  target: Target,
-  object: object,
-  query: WriteQuery,
-  action = `update ${target.resource.kind}`,
-): HttpRequest {
+export function updateRequest(target: Target, object: object, query: WriteQuery, action: string): HttpRequest {
   const path = withQuery(pathOf(target), writeQuery(query))
   return {
     method: 'PUT',

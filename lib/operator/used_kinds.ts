@@ -23,9 +23,9 @@ export function usedResources(description: OperatorDescription, cluster?: OtherC
   return [...withConverted(watched, description.conversions), ...description.admissions.map(({ resource }) => resource)]
 }
 
-/** Throws a TypeError for a kind with refinements that no admission of the operator checks. */
+/** Throws a TypeError for a kind of the operator's own with refinements that no admission of it checks. */
 export function refuseUnadmitted(description: OperatorDescription): void {
-  for (const resource of usedResources(description)) {
+  for (const resource of ownKinds(description)) {
     if (!resource.definition?.hasRefinements) continue
     const id = resourceId(resource)
     if (description.admissions.some(({ resource, hooks }) => resourceId(resource) === id && hooks.validate)) continue

@@ -89,6 +89,12 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
   return { programs, server, admin, token }
 }
 
+/** A stated flag takes the place of the default one: the programs would add the values of a list to those before. */
+function withExtra(defaults: readonly string[], extra: readonly string[] = []): string[] {
+  const nameOf = (flag: string): string => flag.split('=', 1)[0]!
+  return [...defaults.filter((flag) => !extra.map(nameOf).includes(nameOf(flag))), ...extra]
+}
+
 type Files = Readonly<
   Record<'ca' | 'servingCert' | 'servingKey' | 'serviceAccountCert' | 'serviceAccountKey' | 'tokens' | 'unused', string>
 >
@@ -98,7 +104,7 @@ function etcd({ paths, extraArgs }: ProgramOptions, url: string, data: string): 
   return {
     name: 'etcd',
     command: paths['etcd'],
-    args: [
+    args: withExtra([
       `--data-dir=${data}`,
       `--listen-client-urls=${url}`,
       `--advertise-client-urls=${url}`,
@@ -106,8 +112,7 @@ function etcd({ paths, extraArgs }: ProgramOptions, url: string, data: string): 
       '--listen-peer-urls=http://127.0.0.1:0',
       // Written data survives SIGKILL; only a crash of the machine would lose it.
       '--unsafe-no-fsync',
-      ...(extraArgs.etcd ?? []),
-    ],
+    ], extraArgs.etcd),
     ready: () => probe(`${url}/readyz`, {}),
   }
 }
@@ -123,7 +128,7 @@ function apiServer(
   return {
     name: 'kube-apiserver',
     command: options.paths['kube-apiserver'],
-    args: [
+    args: withExtra([
       `--etcd-servers=${etcdUrl}`,
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
@@ -143,8 +148,7 @@ function apiServer(
       '--service-cluster-ip-range=10.0.0.0/24',
       `--service-account-key-file=${files.serviceAccountCert}`,
       `--service-account-signing-key-file=${files.serviceAccountKey}`,
-      ...(options.extraArgs.apiServer ?? []),
-    ],
+    ], options.extraArgs.apiServer),
     // The namespace `default`, which tests need, is created after /readyz returns ok.
     ready: async () =>
       await probe(`https://127.0.0.1:${port}/readyz`, tls) &&
@@ -156,7 +160,7 @@ function controllerManager(options: ProgramOptions, kubeconfig: string, port: nu
   return {
     name: 'kube-controller-manager',
     command: options.paths['kube-controller-manager'],
-    args: [
+    args: withExtra([
       `--kubeconfig=${kubeconfig}`,
       '--leader-elect=false',
       '--bind-address=127.0.0.1',
@@ -167,8 +171,7 @@ function controllerManager(options: ProgramOptions, kubeconfig: string, port: nu
       `--service-account-private-key-file=${files.serviceAccountKey}`,
       `--root-ca-file=${files.ca}`,
       `--controllers=${options.controllers.join(',')}`,
-      ...(options.extraArgs.controllerManager ?? []),
-    ],
+    ], options.extraArgs.controllerManager),
     ready: () => probe(`https://127.0.0.1:${port}/healthz`, { ca: options.authority.ca }),
   }
 }

@@ -2,13 +2,16 @@
 import type { Cluster, CustomResourceDefinition } from 'kubeloop'
 import type { KubeObject, OwnerReference } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
+import type { ConversionDescription } from '../schema/conversions.ts'
+import { conversionHandler, convertObjects } from '../webhook/conversion.ts'
 
 type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string; readonly generateName?: string } }
 type Setup = Pick<Cluster, 'client' | 'kinds'>
 
 /**
  * Creates the objects in this order. `own` returns the definitions of the operator's kinds, which are created when an
- * object needs them.
+ * object needs them. Where the hub of a conversion is served, objects of other versions are converted first: no replica
+ * runs that does it.
  *
  * @throws TypeError if one is not a whole object, or nothing defines its kind.
  */
@@ -16,8 +19,23 @@ export async function createObjects(
   cluster: Setup,
   objects: readonly object[],
   own: () => readonly CustomResourceDefinition[],
+  conversions: readonly ConversionDescription[] = [],
 ): Promise<void> {
-  for (const [index, object] of objects.entries()) await create(cluster, checked(object, index), own)
+  for (const [index, object] of objects.entries()) await create(cluster, checked(object, index), own, conversions)
+}
+
+/** Returns an object in the version of the hub; undefined if none of the conversions is for it. */
+async function inHub(
+  object: AnyObject,
+  conversions: readonly ConversionDescription[],
+): Promise<AnyObject | undefined> {
+  const { hub } =
+    conversions.find(({ from }) => apiVersionOf(from) === object.apiVersion && from.kind === object.kind) ?? {}
+  if (!hub) return undefined
+  const budget = { isSpent: false, turn: () => Promise.resolve() }
+  const handler = conversionHandler({ conversions, budget, onThrow() {} })
+  const [converted] = await convertObjects(handler, [object], apiVersionOf(hub))
+  return converted as AnyObject
 }
 
 /** Returns the object. Throws if it has no apiVersion, kind or name. */
@@ -36,6 +54,7 @@ async function create(
   { client, kinds }: Setup,
   object: AnyObject,
   own: () => readonly CustomResourceDefinition[],
+  conversions: readonly ConversionDescription[],
 ): Promise<void> {
   const { apiVersion, kind, metadata } = object
   let resource = await kinds.find(object)
@@ -45,10 +64,12 @@ async function create(
       spec.versions.some(({ name }) => apiVersionOf({ ...spec, version: name }) === apiVersion)
     )
     if (definition) {
-      await create({ client, kinds }, definition as CustomResourceDefinition & AnyObject, () => [])
-      resource = await kinds.find(object)
+      await create({ client, kinds }, definition as CustomResourceDefinition & AnyObject, () => [], [])
     }
   }
+  const hub = await inHub(object, conversions)
+  if (hub && await kinds.find(hub)) return await create({ client, kinds }, hub, own, [])
+  resource ??= await kinds.find(object)
   if (!resource) {
     throw new TypeError(
       `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; add its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,

@@ -2,10 +2,14 @@
 import { type Client, type Clock, Cluster, loadConfig, type Operator } from 'kubeloop'
 import { sleep, systemClock } from '../async/clock.ts'
 import { type Duration, toMs } from '../core/duration.ts'
+import { messageOf } from '../core/errors.ts'
+import { resourceId } from '../core/resource.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { silentLog } from '../observe/log.ts'
 import { ownKinds } from '../operator/used_kinds.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
+import { setFailed } from '../runtime/os/this_runtime.ts'
+import { consoleLog } from './console_log.ts'
 import { startEnvtest } from './envtest.ts'
 import { type World, world, type WorldOptions } from './world.ts'
 import { createMissing } from './world_account.ts'
@@ -34,7 +38,10 @@ export interface TestCluster extends AsyncDisposable {
    * the operator.
    */
   eventually<T>(check: () => T | Promise<T>, within?: Duration): Promise<T>
-  /** Stops the operator, and envtest. Rejects with the error of the operator. */
+  /**
+   * Stops the operator, and envtest. Rejects with the error of the operator. The end of an `await using` block does as
+   * that of a {@link World}.
+   */
   stop(): Promise<void>
 }
 
@@ -86,7 +93,7 @@ async function onCluster(app: Operator, options: TestClusterOptions, where: stri
   }
   const envtest = where === 'envtest' ? await startEnvtest({ controllerManager: workloads !== false }) : undefined
   const config = envtest?.tokenConfig ?? (await loadConfig({ context: where })).cluster
-  const cluster = new Cluster({ name: 'test', config })
+  const cluster = new Cluster({ name: 'test', config, fieldValidation: 'Strict' })
   const stopping = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   let failure: { readonly error: unknown } | undefined
@@ -99,16 +106,22 @@ async function onCluster(app: Operator, options: TestClusterOptions, where: stri
   }
   try {
     const { api } = cluster
-    const writer = { api, clock: systemClock, log: silentLog, fieldManager: description.options.name }
+    // The operator itself refuses definitions, by all its versions.
+    const writer = { api, clock: systemClock, log: silentLog, fieldManager: description.options.name, optional: true }
     const { createCrds } = await import('../operator/definitions.ts')
-    // Those of several versions need the address of the operator's webhooks, which installs them.
-    if (description.conversions.length === 0) await createCrds(ownKinds(description), writer, stopping.signal)
-    await createMissing(cluster, objects)
+    const { conversions } = description
+    // Versions that are converted need the address of the operator's webhooks: the operator adds them.
+    const isConverted = (id: string): boolean => conversions.some(({ from }) => resourceId(from) === id)
+    const stored = ownKinds(description).filter((each) => !isConverted(resourceId(each)))
+    await createCrds(stored, writer, stopping.signal)
+    await createMissing(cluster, objects, conversions)
   } catch (error) {
     await stop()
     throw error
   }
-  const common = { cluster: config, crds: 'install', serves: false, ...(log && { log }) } as const
+  // The API server of envtest reaches no Service, and the replicas share a machine.
+  const webhooks = envtest ? { port: 0 } : 'stated'
+  const common = { cluster: config, crds: 'install', serves: false, webhooks, ...(log && { log }) } as const
   running = Promise.all(Array.from({ length: replicas }, async (_, number) => {
     const election = replicas > 1 ? { identity: `replica-${number}` } : { leaderElection: false }
     await app.start(stopping.signal, { ...common, ...election, instance: `replica-${number}` })
@@ -127,7 +140,12 @@ async function onCluster(app: Operator, options: TestClusterOptions, where: stri
         if (failure) throw failure.error
       }),
     stop,
-    [Symbol.asyncDispose]: stop,
+    // A rejection would hide a failed assertion.
+    [Symbol.asyncDispose]: () =>
+      stop().catch((error: unknown) => {
+        consoleLog(systemClock).error(messageOf(error), { error })
+        setFailed()
+      }),
   }
 }
 

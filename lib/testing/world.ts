@@ -33,9 +33,10 @@ import { WorldClusters } from './world_clusters.ts'
 export interface WorldOptions {
   /**
    * Objects with apiVersion, kind and metadata, created in this order before the operator starts. Kinds of the operator
-   * are defined before; for other kinds that are not built in, give the CustomResourceDefinition first. What an object
-   * states of `status`, `uid`, `generation` and `creationTimestamp` is kept. An owner reference may leave out the uid
-   * of an owner before it. With a `deletionTimestamp` an object is being deleted, and needs a finalizer.
+   * are defined before, and objects of old versions converted to the hub; for other kinds that are not built in, give
+   * the CustomResourceDefinition first. What an object states of `status`, `uid`, `generation` and `creationTimestamp`
+   * is kept. An owner reference may leave out the uid of an owner before it. With a `deletionTimestamp` an object is
+   * being deleted, and needs a finalizer.
    */
   objects?: readonly object[]
   /**
@@ -405,8 +406,9 @@ async function prepare(
   objects: readonly object[],
 ): Promise<void> {
   const { admin } = clusters.main
-  const own = () => crdOf(usedResources(description), { conversions: description.conversions })
+  const { conversions } = description
+  const own = () => crdOf(usedResources(description), { conversions })
   await createMissing(admin, missingNamespace(account, objects))
-  await createObjects(admin, objects, own)
+  await createObjects(admin, objects, own, conversions)
   clusters.open()
 }

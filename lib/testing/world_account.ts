@@ -4,6 +4,7 @@ import type { OperatorDescription } from '../operator/description.ts'
 import { isAccount } from '../rights/account.ts'
 import { accountOf, tokenOf, type TrialAccount } from '../rights/trial.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
+import type { ConversionDescription } from '../schema/conversions.ts'
 import { createObjects } from './initial_objects.ts'
 import { lineWriter, RIGHTS, type RightsRecorder, rightsRecorder } from './rights_recorder.ts'
 
@@ -25,9 +26,13 @@ export function missingNamespace(account: TrialAccount | undefined, objects: rea
 }
 
 /** Creates the objects that do not exist. */
-export async function createMissing(admin: Cluster, objects: readonly object[]): Promise<void> {
+export async function createMissing(
+  admin: Cluster,
+  objects: readonly object[],
+  conversions: readonly ConversionDescription[] = [],
+): Promise<void> {
   for (const object of objects) {
-    await createObjects(admin, [object], () => []).catch((error: unknown) => {
+    await createObjects(admin, [object], () => [], conversions).catch((error: unknown) => {
       if (!isReason(error, 'AlreadyExists')) throw error
     })
   }

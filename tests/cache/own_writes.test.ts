@@ -113,8 +113,11 @@ test('cached reads are never older than what was read from the server before, al
   await w.others.patch(ConfigMap, A, { merge: { data: { value: '2' } } })
   await w.client.live.get(ConfigMap, A)
   assert.deepEqual([await w.value(), w.received], ['2', []])
+  await w.others.patch(ConfigMap, A, { merge: { data: { value: '3' } } })
+  await w.client.live.get(metadataOf(ConfigMap), A)
+  assert.equal(await w.value(), '3', 'the metadata alone is not taken for the object')
   await w.catchUp()
-  assert.deepEqual([await w.value(), w.isCaughtUp(), w.received], ['2', true, ['added 1', '1→2']])
+  assert.deepEqual([await w.value(), w.isCaughtUp(), w.received], ['3', true, ['added 1', '1→2', '2→3']])
 })
 
 test('lists by labels and lookups by index return own writes instead of the old objects', async () => {

@@ -113,12 +113,17 @@ test('a query has the given options, escaped, and nothing else', () => {
     `${path}?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=300`,
   )
   assert.equal(
-    updateRequest({ ...target, name: 'a' }, {}, { dryRun: true, fieldManager: 'me & you', fieldValidation: 'Strict' })
+    updateRequest(
+      { ...target, name: 'a' },
+      {},
+      { dryRun: true, fieldManager: 'me & you', fieldValidation: 'Strict' },
+      '',
+    )
       .path,
     `${path}/a?dryRun=All&fieldManager=me%20%26%20you&fieldValidation=Strict`,
   )
   assert.equal(
-    updateRequest({ ...target, name: 'a' }, {}, { dryRun: false, fieldManager: undefined }).path,
+    updateRequest({ ...target, name: 'a' }, {}, { dryRun: false, fieldManager: undefined }, '').path,
     `${path}/a`,
   )
 })
@@ -135,9 +140,10 @@ test('each verb has its method and media type', () => {
     'application/apply-patch+yaml',
   ])
   assert.deepEqual(
-    [getRequest(target), createRequest(target, {}, {}), updateRequest(target, {}, {}), deleteRequest(target, {})].map((
-      { method, path },
-    ) => `${method} ${path}`),
+    [getRequest(target), createRequest(target, {}, {}), updateRequest(target, {}, {}, ''), deleteRequest(target, {})]
+      .map((
+        { method, path },
+      ) => `${method} ${path}`),
     [
       'GET /api/v1/namespaces/ns/pods/a',
       'POST /api/v1/namespaces/ns/pods',

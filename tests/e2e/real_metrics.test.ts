@@ -27,10 +27,11 @@ before(async () => {
   if (skip) return
   folder = await mkdtemp(join(tmpdir(), 'kubeloop-real-metrics-'))
   const { createPublicKey } = process.getBuiltinModule('node:crypto')
-  await writeFile(join(folder, 'issuer.pub'), createPublicKey(issuer.pem()).export({ type: 'spki', format: 'pem' }))
-  envtest = await startEnvtest({
-    extraArgs: { apiServer: [`--service-account-key-file=${join(folder, 'issuer.pub')}`] },
-  })
+  const [key, pub] = [join(folder, 'issuer.key'), join(folder, 'issuer.pub')]
+  await writeFile(key, issuer.pem())
+  await writeFile(pub, createPublicKey(issuer.pem()).export({ type: 'spki', format: 'pem' }))
+  const flags = [`--service-account-key-file=${pub}`, `--service-account-signing-key-file=${key}`]
+  envtest = await startEnvtest({ extraArgs: { apiServer: flags } })
   transport = httpTransport(envtest.config)
   client = new Cluster({ name: 'test', transport, log: silentLog }).client
 })

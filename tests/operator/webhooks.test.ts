@@ -289,6 +289,9 @@ test('a refinement that no admission checks is refused at the start', async () =
   })
   const app = operator({ name: 'limits', crds: 'install' }).controllerFor(Limits).reconcile(async () => {})
   await assert.rejects(running(app, {}), /nothing checks the refinements in the schema of Limits; add app\.admission/)
+  // That of another operator, which admits it.
+  const reader = operator({ name: 'reader', crds: 'install' }).cache(Limits, { optional: true })
+  await running(reader.add('nothing', async () => {}), {})
   app.admission(Limits, { validate: Limits.definition.validate })
   await running(app, {}, async ({ client }) => {
     await assert.rejects(client.create(Limits, { ...at('a'), spec: { min: 2, max: 1 } }), /max is below min/)

@@ -275,6 +275,12 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'const text = isClusterScoped && namespaces ? parseKey(given).name : given',
   ],
   [
+    'the answer to a read of metadata is taken for the cached object',
+    'cache/own_writes',
+    '(resource.only !== undefined || !isPartial(answer as object))',
+    'true',
+  ],
+  [
     'a source in the own cluster is one in each cluster of the controller',
     'operator/builder',
     "isOwn: cluster === 'own',",

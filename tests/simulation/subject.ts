@@ -316,6 +316,10 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
     })
     for (const bar of bars) observer.saw('first', bar)
   }
+  // Newer metadata alone is no state of the cached object.
+  await client.live.get(metadataOf(Foo), key)
+  const whole = await client.get(Foo, key)
+  if (whole && !whole.spec) observer.problem(`${keyText(key)} is read without its spec`)
   if (draw.shares) await share(client, foo, 'first')
   observer.listed(await client.list(Foo))
   if (draw.generated) {

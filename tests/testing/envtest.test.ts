@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
-import { ConfigMap } from 'kubeloop/kinds'
+import { ConfigMap, Pod } from 'kubeloop/kinds'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { withFolder } from '../tools/folder.ts'
@@ -142,9 +142,13 @@ test(
       const second = await startEnvtest({
         dataDir: data,
         controllerManager: ['garbage-collector-controller'],
-        extraArgs: { apiServer: ['--default-watch-cache-size=0'] },
+        // A flag with a list, which is not added to the default one.
+        extraArgs: { apiServer: ['--default-watch-cache-size=0', '--disable-admission-plugins='] },
       })
       try {
+        const spec = { containers: [{ name: 'c', image: 'i' }] }
+        const created = second.client.create(Pod, { metadata: { namespace: 'default', name: 'a' }, spec })
+        await assert.rejects(created, /serviceaccount "default" not found/)
         const config = second.kubeconfig()
         const uid = await kubectl(second, config, 'get', 'configmap', 'owner', '-o', 'jsonpath={.metadata.uid}')
         assert.match(uid, /^[0-9a-f-]{36}$/)

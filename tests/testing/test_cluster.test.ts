@@ -8,10 +8,19 @@ import { testCluster } from 'kubeloop/testing'
 import * as z from 'zod'
 import { ref, silent } from './worlds.ts'
 
-const Copy = defineResource({ group: 'c.example', version: 'v1', kind: 'Copy', spec: z.object({ text: z.string() }) })
+const COPY = { group: 'c.example', kind: 'Copy' }
+const Copy = defineResource({ ...COPY, version: 'v1', spec: z.object({ text: z.string() }) })
+const Old = defineResource({ ...COPY, version: 'v1beta1', spec: z.object({ body: z.string() }) })
 
 function copier() {
   const app = operator({ name: 'copier', leaderElection: true, log: silent })
+  app.admission(Copy, {
+    validate: ({ spec: { text } }) => text === 'bad' ? [{ field: 'spec.text', message: text }] : [],
+  })
+  app.convert(Old, Copy, {
+    up: ({ spec }) => ({ spec: { text: spec.body } }),
+    down: ({ spec }) => ({ spec: { body: spec.text } }),
+  })
   app.controllerFor(Copy).reconcile(async ({ metadata, spec }, { client }) => {
     await client.apply(ConfigMap, { metadata: ref(metadata.name), data: { text: spec.text } })
   })
@@ -20,10 +29,15 @@ function copier() {
 
 /** What passes on both. */
 async function theTest(): Promise<void> {
-  const first = { apiVersion: 'c.example/v1', kind: 'Copy', metadata: ref('a'), spec: { text: 'one' } }
+  const first = { apiVersion: 'c.example/v1beta1', kind: 'Copy', metadata: ref('a'), spec: { body: 'one' } }
   await using c = await testCluster(copier(), { objects: [first], replicas: 2, workloads: true })
   const textOf = async (name: string) => (await c.client.get(ConfigMap, ref(name)))?.data?.['text']
   await c.eventually(async () => assert.equal(await textOf('a'), 'one'))
+  await assert.rejects(c.client.create(Copy, { metadata: ref('bad'), spec: { text: 'bad' } }), /spec\.text: .*bad/)
+  await assert.rejects(
+    c.client.create(Copy, { metadata: ref('c'), spec: { text: '', txt: '' } as never }),
+    /"spec\.txt"/,
+  )
   await c.client.create(Copy, { metadata: ref('b'), spec: { text: 'two' } })
   assert.equal(await c.eventually(async () => await textOf('b') ?? assert.fail('not yet')), 'two')
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'a', image: 'a:1' }] } }
@@ -80,6 +94,21 @@ test(
         await assert.rejects(c.eventually(() => assert.fail('never')), /no disk/)
       } finally {
         await assert.rejects(c.stop(), /no disk/)
+      }
+      const [printed, exitCode] = [console.error, process.exitCode ?? 0]
+      const lines: unknown[] = []
+      console.error = (line) => void lines.push(line)
+      const failed = async () => {
+        await using c = await testCluster(failing)
+        await assert.rejects(c.eventually(() => assert.fail('never')), /no disk/)
+        throw new Error('the test has failed')
+      }
+      try {
+        await assert.rejects(failed, /^Error: the test has failed$/)
+        assert.deepEqual([process.exitCode, /no disk/.test(String(lines))], [1, true])
+      } finally {
+        process.exitCode = exitCode
+        console.error = printed
       }
     }),
 )

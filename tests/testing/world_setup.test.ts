@@ -415,6 +415,22 @@ test('checks of definitions log no deprecation of a version that they list', asy
   assert.deepEqual([hosts, lines], [['x'], []])
 })
 
+test('an object in an old version of the operator is converted, as by the replica that runs later', async () => {
+  const kind = { group: 'web.example.dev', kind: 'Site' }
+  const Old = defineResource({ ...kind, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
+  const Site = defineResource({ ...kind, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
+  const hosts: string[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(Site).reconcile(async ({ spec }) => void hosts.push(...spec.hosts))
+  app.convert(Old, Site, {
+    up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
+    down: ({ spec }) => ({ spec: { host: spec.hosts[0]! } }),
+  })
+  const object = { apiVersion: 'web.example.dev/v1alpha1', kind: 'Site', metadata: ref('a'), spec: { host: 'x' } }
+  await using w = await world(app, { log: silent, objects: [object] })
+  assert.deepEqual([hosts, (await w.client.get(Old, ref('a')))?.spec], [['x'], { host: 'x' }])
+})
+
 test('owners and deletions that cannot be are refused, with what to do', async () => {
   const app = operator({ name: 'x' })
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref('owner') }
