@@ -1,5 +1,5 @@
 /** Applies, patches and updates by several managers, of kinds with schemas that are drawn. */
-import type { Body } from '../api.ts'
+import { APPLY, type Body, MERGE } from '../api.ts'
 import type { Chance } from '../../tools/chance.ts'
 import { canonical, definition, type Drawn, refusal, type Server } from './server.ts'
 
@@ -82,9 +82,6 @@ function valueOf(schema: Body, chance: Chance): Body {
   }
   return object
 }
-
-const APPLY = 'application/apply-patch+yaml'
-const MERGE = 'application/merge-patch+json'
 
 export async function* drawnApplies(server: Server, chance: Chance, seed: number): AsyncGenerator<Drawn> {
   const spec = {

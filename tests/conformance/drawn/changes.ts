@@ -1,5 +1,5 @@
 /** Valid objects of built-in kinds with one or two changes of their fields. */
-import { type Body } from '../api.ts'
+import { type Body, MERGE, STRATEGIC } from '../api.ts'
 import { collectionOf, SAMPLES } from '../kinds/objects.ts'
 import { RULE_SAMPLES } from '../kinds/rules.ts'
 import type { Chance } from '../../tools/chance.ts'
@@ -82,21 +82,28 @@ export async function* drawnChanges(server: Server, chance: Chance): AsyncGenera
 /** Without those that would change what is compared of others, and Jobs, whose selectors are generated. */
 const ALONE = VALID.filter(({ resource }) => !/quotas|limitranges|classes|configurations|jobs/.test(resource))
 
-/** Updates of objects that are stored. */
+/** Ages, times, addresses and ports of nodes in tables. */
+const VARIABLE = /"\d+s"|\d{4}-[^"]*Z|10\.\d+\.\d+\.\d+|:\d{5}(?=\/)/g
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+
+/** Updates and patches of objects that are stored, and how they are shown in tables. */
 export async function* drawnUpdates(server: Server, chance: Chance, seed: number): AsyncGenerator<Drawn> {
   for (let at = 0; at < COUNT / 10; at++) {
     const { path, object } = sampleOf(chance, ALONE)
     const name = object.metadata.name = `u${seed}-${at}`
     const created = await server.send('POST', path, object)
     yield { request: `POST ${path}`, answer: created.status === 201 ? contentOf(created.body) : refusal(created) }
+    const { body: table } = await server.send('GET', `${path}/${name}`, undefined, undefined, TABLE)
+    yield { request: `GET ${path}/${name}`, answer: canonical(table.rows?.[0].cells).replaceAll(VARIABLE, '') }
     for (let write = 0; write < 9; write++) {
       // In the same order on each server, as fields are drawn.
       const changed: Body = created.status === 201 ? JSON.parse(contentOf(created.body)) : structuredClone(object)
       changed.metadata = { ...object.metadata, name }
       for (let left = chance.pick([1, 1, 2]); left > 0; left--) change(changed, chance)
-      const answer = await server.send('PUT', `${path}/${name}?dryRun=All`, changed)
+      const type = chance.pick([undefined, MERGE, STRATEGIC])
+      const answer = await server.send(type ? 'PATCH' : 'PUT', `${path}/${name}?dryRun=All`, changed, type)
       yield {
-        request: `PUT ${path}/${name} ${JSON.stringify(changed)}`,
+        request: `${type ?? 'PUT'} ${path}/${name} ${JSON.stringify(changed)}`,
         answer: answer.status < 300 ? contentOf(answer.body) : refusal(answer),
       }
     }

@@ -21,7 +21,7 @@ export const GROUPS: Readonly<Record<string, { readonly play: Play; readonly see
   changes: { play: drawnChanges, seeds: 30 },
   rules: { play: drawnRules, seeds: 12 },
   selections: { play: drawnSelections, seeds: 5 },
-  updates: { play: drawnUpdates, seeds: 12 },
+  updates: { play: drawnUpdates, seeds: 24 },
 }
 
 export const FILE: URL = new URL('../recorded/drawn.json', import.meta.url)
