@@ -15,7 +15,10 @@ const GRAMMAR: Readonly<Record<string, readonly [leaves: string, nodes: string]>
     '{str}.lastIndexOf({str}) | {ts}.getFullYear() | {ts}.getMonth() | {ts}.getDayOfYear() | {ts}.getDayOfWeek() | ' +
     "{ts}.getHours('Europe/Berlin') | {ts}.getMilliseconds() | {ts}.getDate() | {du}.getHours() | {du}.getSeconds() | " +
     '{du}.getMilliseconds() | {li}.sum() | {li}.min() | {li}.max() | -({int}) | {ls}.size() | {ls}.indexOf({str}) | ' +
-    'self.?o.?a.orValue({int}) | math.abs({int}) | math.greatest({int}, {int}) | math.least({int}, {int})',
+    'self.?o.?a.orValue({int}) | math.abs({int}) | math.greatest({int}, {int}) | math.least({int}, {int}) | ' +
+    'semver({str}).minor() | semver({str}).patch() | ' +
+    'quantity({str}).asInteger() | {str}.indexOf({str}, {int}) | {str}.lastIndexOf({str}, {int}) | int(uint({int})) | ' +
+    'size(bytes({str})) | ip({str}).family() | cidr({str}).prefixLength()',
   ],
   dbl: [
     'self.d | 1.5 | 0.0 | -2.5 | 1e10',
@@ -23,7 +26,8 @@ const GRAMMAR: Readonly<Record<string, readonly [leaves: string, nodes: string]>
     '({bool} ? {dbl} : {dbl}) | math.ceil({dbl}) | math.floor({dbl}) | math.round({dbl}) | math.trunc({dbl})',
   ],
   str: [
-    "self.s | self.t | self.o.c | '' | 'a' | 'ab' | 'A.b' | '10' | 'x/y' | 'é' | '1Gi' | '10.0.0.1' | 'a,b' | ' a '",
+    "self.s | self.t | self.o.c | '' | 'a' | 'ab' | 'A.b' | '10' | 'x/y' | 'é' | '1Gi' | '10.0.0.1' | 'a,b' | ' a ' | " +
+    "'1.2.3' | '2.0.0-a' | '10.0.0.0/8' | '::1' | '1.5' | 'https://a.b:80/c?d=e'",
     '{str} + {str} | string({int}) | string({dbl}) | string({bool}) | string({ts}) | string({du}) | ' +
     '{str}.lowerAscii() | {str}.upperAscii() | {str}.trim() | {str}.reverse() | {str}.replace({str}, {str}) | ' +
     '{str}.replace({str}, {str}, {int}) | {str}.substring({int}) | {str}.substring({int}, {int}) | {str}.charAt({int}) | ' +
@@ -53,6 +57,7 @@ const GRAMMAR: Readonly<Record<string, readonly [leaves: string, nodes: string]>
     'ip({str}).isLoopback() | cidr({str}).containsIP({str}) | isSemver({str}) | {ls}.exists(i, x, {bool x str}) | ' +
     'format.dns1123Label().validate({str}).hasValue() | format.uuid().validate({str}).hasValue() | ' +
     'cel.bind(x, {int}, {bool x int}) | type({str}) == string | has(self.o) && {bool} | sets.contains({ls}, {ls}) | ' +
+    'cidr({str}).containsCIDR(cidr({str})) | semver({str}).isLessThan(semver({str})) | {ts} == {ts} | {du} != {du} | ' +
     'sets.equivalent({ls}, {ls}) | optional.of({int}).hasValue() | self.ios != {str}',
   ],
 }

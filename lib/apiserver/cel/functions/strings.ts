@@ -35,7 +35,7 @@ function indexOf(text: string, part: string, from = 0n): bigint {
   const chars = [...text]
   const wanted = [...part]
   if (wanted.length === 0) return from
-  if (from < 0n || from >= BigInt(Math.max(chars.length, 1))) throw outOfRange(from)
+  if (from < 0n) throw outOfRange(from)
   for (let at = Number(from); at <= chars.length - wanted.length; at++) {
     if (startsAt(chars, wanted, at)) return BigInt(at)
   }
@@ -45,10 +45,11 @@ function indexOf(text: string, part: string, from = 0n): bigint {
 function lastIndexOf(text: string, part: string, from?: bigint): bigint {
   const chars = [...text]
   const wanted = [...part]
-  if (from !== undefined && (from < 0n || from >= BigInt(Math.max(chars.length, 1)))) throw outOfRange(from)
-  if (wanted.length === 0) return from ?? BigInt(chars.length)
-  const last = chars.length - wanted.length
-  for (let at = from === undefined ? last : Number(from); at >= 0; at--) {
+  const last = BigInt(chars.length - 1)
+  if (wanted.length === 0) return from ?? last + 1n
+  if (from !== undefined && from < 0n) throw outOfRange(from)
+  // From beyond the end, nothing is found.
+  for (let at = Number(from === undefined ? last : from > last ? -1n : from); at >= 0; at--) {
     if (startsAt(chars, wanted, at)) return BigInt(at)
   }
   return -1n
