@@ -17,11 +17,11 @@ type Play = (server: Server, chance: Chance, seed: number) => AsyncIterable<Draw
 
 export const GROUPS: Readonly<Record<string, { readonly play: Play; readonly seeds: number }>> = {
   access: { play: drawnAccess, seeds: 8 },
-  applies: { play: drawnApplies, seeds: 40 },
-  changes: { play: drawnChanges, seeds: 30 },
-  rules: { play: drawnRules, seeds: 12 },
+  applies: { play: drawnApplies, seeds: 20 },
+  changes: { play: drawnChanges, seeds: 18 },
+  rules: { play: drawnRules, seeds: 7 },
   selections: { play: drawnSelections, seeds: 5 },
-  updates: { play: drawnUpdates, seeds: 24 },
+  updates: { play: drawnUpdates, seeds: 14 },
 }
 
 export const FILE: URL = new URL('../recorded/drawn.json', import.meta.url)
@@ -42,11 +42,12 @@ export function recorded(): Readonly<Record<string, string>> {
   return JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, string>
 }
 
-/** Asserts that a server answers as recorded. */
+/** Asserts that a server answers as recorded. What is drawn depends on the samples: with others, record anew. */
 export async function assertRecorded(group: string, seed: number, server: Server): Promise<void> {
   const wanted = recorded()[`${group} ${seed}`]!.split(' ')
   const all = await playOf(group, seed, server)
-  assert.equal(all.length, wanted.length, `${group} ${seed}: the number of requests`)
   const wrong = all.find((each, at) => wanted[at] !== DIFFERENT && wanted[at] !== fingerprint(each))
-  assert.equal(wrong && `${wrong.request}: ${wrong.answer}`, undefined, `${group} ${seed}`)
+  const title = `${group} ${seed}: not the recorded answer; if other requests are drawn now, run drawn/record.ts`
+  assert.equal(wrong && `${wrong.request}: ${wrong.answer}`, undefined, title)
+  assert.equal(all.length, wanted.length, title)
 }
