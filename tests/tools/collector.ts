@@ -17,8 +17,8 @@ const COLLECTIONS = 20
 /**
  * Resolves with the number of objects that are left. JavaScriptCore takes each word of the stack for a reference, so
  * one collection may miss an object whose address is still there: it is repeated in later turns, on another stack.
- * Where such a word stays, as it did in one of 12 runs, one object is left: it is not counted on Bun, so a test has
- * several.
+ * Where such words stay, one object is left (in one of 12 runs), or two (in one of hundreds). What holds objects in
+ * truth holds each of them, so a test has several, and on Bun up to half of them are not counted.
  */
 export async function leftOf(refs: readonly WeakRef<object>[], collect: () => void): Promise<number> {
   let left = refs.length
@@ -28,7 +28,7 @@ export async function leftOf(refs: readonly WeakRef<object>[], collect: () => vo
     collect()
     left = refs.filter((ref) => ref.deref()).length
   }
-  return 'Bun' in globalThis && left === 1 && refs.length > 2 ? 0 : left
+  return 'Bun' in globalThis && refs.length > 2 && left * 2 <= refs.length ? 0 : left
 }
 
 /** The reason to skip a test that needs it. */

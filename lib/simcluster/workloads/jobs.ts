@@ -33,7 +33,6 @@ export function addJobs(app: Operator): void {
         else events.warning(job, finished.reason ?? '', finished.message ?? '')
       }
       // A CronJob deletes what leaves its history.
-      const isGone = (error: unknown): boolean => isReason(error, 'NotFound')
       if (!await unlessRefused(client.setStatus(Job, job, status), isGone)) return undefined
       // After the status has their uids: an uncounted pod must not get lost.
       for (const pod of plan.untrack) await untrack(client, pod)
@@ -54,8 +53,10 @@ export function addJobs(app: Operator): void {
     })
 }
 
+const isGone = (error: unknown): boolean => isReason(error, 'NotFound')
+
 async function untrack(client: Client, { metadata }: V1Pod): Promise<void> {
-  await client.edit(Pod, metadata, (draft) => void finalizers.remove(draft, TRACKING))
+  await unlessRefused(client.edit(Pod, metadata, (draft) => void finalizers.remove(draft, TRACKING)), isGone)
 }
 
 /** Returns the time until a finished Job is deleted; undefined if it stays. */
