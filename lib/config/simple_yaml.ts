@@ -16,8 +16,8 @@ import {
 } from './yaml_scalars.ts'
 
 /**
- * Returns the document, undefined for an empty one; or the number of the line that needs a full parser. `resolve`: of
- * plain scalars. Default: those of YAML 1.2.
+ * Returns the document, undefined for an empty one; or the number of the line that needs a full parser. `resolve`
+ * returns the value of a plain scalar; without it, scalars have the values of YAML 1.2.
  */
 export function readSimpleYaml(
   text: string,

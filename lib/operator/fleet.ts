@@ -133,7 +133,10 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
   manager.add({ name: `provider of "${group}"`, everyReplica: true, start })
 }
 
-/** Returns a configuration whose functions, such as one that gets a token, call those that the provider gave last. */
+/**
+ * Returns a configuration for the connection, which stays when the provider gives new functions: each function, such as
+ * the one that gets a token, calls the newest function of its name.
+ */
 function following(member: Pick<Member, 'config'>): ClusterConfig {
   type Functions = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>
   const latest = (): Functions => member.config as unknown as Functions

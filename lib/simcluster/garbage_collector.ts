@@ -129,7 +129,10 @@ export class GarbageCollector implements Runnable {
     this.#stopTimer = clock.after(ms, () => this.#rescan.open())
   }
 
-  /** Starts watches of new kinds, and stops those of removed kinds. A kind with another version or scope is both. */
+  /**
+   * Starts watches of new kinds, and stops those of removed kinds. A kind whose version or scope has changed is watched
+   * anew.
+   */
   async #scan(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const all = await discoverKinds(this.#cluster.api, ['list', 'watch', 'delete'], signal)

@@ -39,8 +39,8 @@ export interface TestCluster extends AsyncDisposable {
    */
   eventually<T>(check: () => T | Promise<T>, within?: Duration): Promise<T>
   /**
-   * Stops the operator, and envtest. Rejects with the error of the operator. The end of an `await using` block does as
-   * that of a {@link World}.
+   * Stops the operator, and envtest. Rejects with the error of the operator. The end of an `await using` block logs
+   * that error instead, and the test process exits with code 1.
    */
   stop(): Promise<void>
 }

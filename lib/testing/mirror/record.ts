@@ -42,7 +42,7 @@ export function recordOf(
   return { format: FORMAT, ...about, clusters }
 }
 
-/** Returns whether a text is that of a record, of any version. */
+/** Returns whether a file with this text is a record, in any version of the format. */
 export function isRecord(text: string): boolean {
   return text.startsWith('{"format":"kubeloop-record/')
 }
