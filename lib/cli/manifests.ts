@@ -101,9 +101,8 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
     const simple = text.split(/^--- *$/m).map((each) => readSimpleYaml(each, plainScalar))
     const read = simple.flatMap((each) => 'document' in each ? [each.document] : [])
     if (read.length === simple.length) return read.filter(isThere)
-    const { defineScalarTag, loadAll, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag } = await import('js-yaml')
-    const schema = goSchema({ defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag })
-    return (loadAll(text, { schema }) as unknown[]).filter(isThere)
+    const { loadAll } = await import('js-yaml')
+    return (loadAll(text, { schema: await goSchema() }) as unknown[]).filter(isThere)
   } catch (error) {
     // The first line of the message has the mistake; the next ones quote the text around it.
     throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, {

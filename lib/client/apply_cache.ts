@@ -10,6 +10,7 @@
  * explains why that does not happen, not even on purpose.
  */
 import { BoundedMap } from '../async/bounded_map.ts'
+import { sortedJson } from '../core/equal.ts'
 import { formatKey, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 
@@ -122,18 +123,6 @@ function applyOf(desired: WithStatus, { metadata, status }: KubeObject & WithSta
 function contentOf({ metadata, status: _, ...rest }: KubeObject & WithStatus): string {
   const bookkeeping = { resourceVersion: undefined, generation: undefined, managedFields: undefined }
   return hashOf(sortedJson({ ...rest, metadata: { ...metadata, ...bookkeeping } }))
-}
-
-/** Returns JSON with sorted keys: an item of a list has its `kind` in another place than the response to a write. */
-function sortedJson(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(sortedJson).join()}]`
-  let text = ''
-  for (const key of Object.keys(value).sort()) {
-    const field = (value as Record<string, unknown>)[key]
-    if (field !== undefined) text += `${text && ','}${JSON.stringify(key)}:${sortedJson(field)}`
-  }
-  return `{${text}}`
 }
 
 const KEY = crypto.getRandomValues(new Int32Array(4))

@@ -22,6 +22,21 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
+ * Returns JSON with sorted keys, so that equal values have equal texts: for example, an item of a list has its `kind`
+ * in another place than the response to a write.
+ */
+export function sortedJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join()}]`
+  let text = ''
+  for (const key of Object.keys(value).sort()) {
+    const field = (value as Record<string, unknown>)[key]
+    if (field !== undefined) text += `${text && ','}${JSON.stringify(key)}:${sortedJson(field)}`
+  }
+  return `{${text}}`
+}
+
+/**
  * Returns the part of `value` at the fields of `mask`: recursive for objects; other values, lists included, are taken
  * whole. Two objects with equal projections agree on every field of the mask.
  */

@@ -34,18 +34,12 @@ export function plainScalar(text: string): string | number | boolean | null {
   return text
 }
 
-/** The parts of js-yaml of which a schema is made. */
-type SchemaParts =
-  & Pick<typeof JsYaml, 'defineScalarTag' | 'mapTag' | 'mergeTag' | 'Schema' | 'seqTag' | 'strTag'>
-  & { readonly NOT_RESOLVED: symbol }
-
-/** Returns a schema with these scalars, and with keys that merge (`<<`). */
-export function goSchema(
-  { defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag }: SchemaParts,
-): JsYaml.Schema {
-  const resolve = (text: string): ReturnType<typeof plainScalar> | typeof JsYaml.NOT_RESOLVED => {
+/** Resolves with a schema of js-yaml that has these scalars, and keys that merge (`<<`). */
+export async function goSchema(): Promise<JsYaml.Schema> {
+  const { defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag } = await import('js-yaml')
+  const resolve = (text: string): ReturnType<typeof plainScalar> | typeof NOT_RESOLVED => {
     const value = plainScalar(text)
-    return typeof value === 'string' ? NOT_RESOLVED as typeof JsYaml.NOT_RESOLVED : value
+    return typeof value === 'string' ? NOT_RESOLVED : value
   }
   const scalars = ['null', 'bool', 'int', 'float'].map((type) =>
     defineScalarTag(`tag:yaml.org,2002:${type}`, { implicit: type === 'null', resolve, identify: () => false })

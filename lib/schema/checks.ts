@@ -4,8 +4,8 @@
  * They are checks, not metadata: a schema keeps its checks when it is refined further, and a schema that is used at
  * several places is not changed.
  */
-import { isFields } from '../core/clone.ts'
 import { $ZodCheck } from 'zod/v4/core'
+import { sortedJson } from '../core/equal.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import {
   type Refuse,
@@ -168,14 +168,9 @@ function repeatedAt(value: unknown, keyOf: (item: unknown) => unknown): Found | 
   const known = new Set<string>()
   for (const [at, item] of value.entries()) {
     // Comparing each pair of a long list would hold the event loop, also for what the API server would refuse.
-    const text = JSON.stringify(keyOf(item), sorted)
+    const text = sortedJson(keyOf(item))
     if (known.has(text)) return { path: [at], message: 'Duplicate value' }
     known.add(text)
   }
   return undefined
-}
-
-/** Gives equal objects one text. */
-function sorted(_name: string, value: unknown): unknown {
-  return isFields(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1)) : value
 }

@@ -87,7 +87,7 @@ function partOf(schema: JsonSchema, isStructure: boolean, limits = false): JsonS
       : keyword === 'items'
       ? partOf(value as JsonSchema, isStructure, limits)
       : undefined
-    if (limits && keyword === 'format' && /^(?:int|fl|do)/.test(value as string)) {
+    if (limits && keyword === 'format' && /^(?:int|float|double)/.test(value as string)) {
       if (value === 'int32') Object.assign(part, RANGES['int32'])
     } else if (below ? isStructure || !isEmpty(below) : STRUCTURAL.test(keyword) === isStructure) {
       part[keyword] = below ?? value

@@ -10,6 +10,7 @@ import { Lease } from 'kubeloop/kinds'
 import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import { parseImage } from '../../lib/cli/deploy/image.ts'
 import { kustomizeCaution, kustomizeFiles } from '../../lib/cli/deploy/kustomize.ts'
+import { sortedJson } from '../../lib/core/equal.ts'
 import { withFolder } from '../tools/folder.ts'
 import { asText, fullOperator, IMAGE, objectsOf, writeAll } from './deploy_sample.ts'
 import { golden } from './golden.ts'
@@ -126,18 +127,7 @@ function kustomize(folder: string): ManifestObject[] {
   ) as ManifestObject[]
 }
 
-const sorted = (objects: readonly ManifestObject[]): string[] => objects.map((each) => stable(each)).sort()
-
-/** Returns JSON with sorted keys. */
-function stable(value: unknown): string {
-  return JSON.stringify(
-    value,
-    (_, each: unknown) =>
-      typeof each === 'object' && each !== null && !Array.isArray(each)
-        ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : each,
-  )
-}
+const sorted = (objects: readonly ManifestObject[]): string[] => objects.map(sortedJson).sort()
 
 test('kubectl kustomize makes the objects of standard output', { skip }, () =>
   withFolder(async (folder) => {

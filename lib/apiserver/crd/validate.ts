@@ -1,15 +1,15 @@
 /** Validates custom objects by the schema of their definition, with the API server's messages. */
 import { BoundedMap } from '../../async/bounded_map.ts'
-import { jsonEqual } from '../../core/equal.ts'
+import { jsonEqual, sortedJson } from '../../core/equal.ts'
 import { type ApiObject, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import type { Schema } from '../model/schema.ts'
 import { type Cause, counted, fault } from '../model/status.ts'
-import { isSubdomain, nameProblems, UUID } from '../model/names.ts'
-import { isDate, timeMs } from '../model/times.ts'
+import { nameProblems } from '../model/names.ts'
 import { celEngine, hasRules } from '../cel/load.ts'
 import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
 import type { RuleSchema } from '../cel/schema.ts'
 import type { RuleResult, Validator } from '../cel/validator.ts'
+import { breaksFormat } from './formats.ts'
 
 /**
  * Returns the faults of a custom object, without its metadata. A value that equals its old value is not checked, so a
@@ -305,16 +305,10 @@ function addRepeatedItems(schema: Schema, list: readonly Json[], path: string, f
       break
     }
     const named = type === 'set' ? item : keysOf(schema, item)
-    // The keys of a map are in the order of the schema.
-    const id = type === 'map' || typeof named !== 'object' ? JSON.stringify(named) : JSON.stringify(named, inOrder)
+    const id = sortedJson(named)
     if (seen.has(id)) faults.push(fault.duplicate(`${path}[${index}]`, named))
     seen.add(id)
   }
-}
-
-/** Sorts the fields of objects for JSON: equal objects of a set may have them in different orders. */
-function inOrder(_: string, value: Json): Json {
-  return isObject(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))) : value
 }
 
 function keysOf(schema: Schema, item: Json): Json {
@@ -323,43 +317,6 @@ function keysOf(schema: Schema, item: Json): Json {
   const named: JsonObject = {}
   for (const key of keys) if (item[key] !== undefined) put(named, key, item[key])
   return named
-}
-
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})?$/
-const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)$/
-const HOSTNAME =
-  /^([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]{0,61}[a-zA-Z0-9])(\.([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]{0,61}[a-zA-Z0-9]))*\.?$/
-const DURATION =
-  /^[+-]?(\d+(\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|m|h|d|w|nanoseconds?|seconds?|minutes?|hours?|days?|weeks?)/
-
-const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
-  'date-time': (text) => DATE_TIME.test(text) && !Number.isNaN(timeMs(text)),
-  date: isDate,
-  duration: (text) => DURATION.test(text),
-  uuid: (text) => UUID.test(text),
-  uuid3: (text) => UUID.test(text),
-  uuid4: (text) => UUID.test(text),
-  uuid5: (text) => UUID.test(text),
-  byte: (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text),
-  email: (text) => /^[^@\s<>]+@[^@\s<>]+$/.test(text),
-  hostname: (text) => text.length <= 255 && HOSTNAME.test(text),
-  ipv4: (text) => IPV4.test(text),
-  ipv6: (text) => isIpv6(text),
-  cidr: (text) => /^([^/]+)\/(\d{1,3})$/.test(text) && (IPV4.test(text.split('/')[0]!) || isIpv6(text.split('/')[0]!)),
-  mac: (text) => /^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$/.test(text),
-  uri: (text) => URL.canParse(text),
-  'k8s-short-name': (text) => text.length <= 63 && !text.includes('.') && isSubdomain(text),
-  'k8s-long-name': (text) => isSubdomain(text),
-}
-
-/** Returns whether a text violates a format. Unknown formats are ignored, as on the real server. */
-function breaksFormat(format: string, text: string): boolean {
-  const check = Object.hasOwn(CHECKS, format) ? CHECKS[format] : undefined
-  return check !== undefined && !check(text)
-}
-
-function isIpv6(text: string): boolean {
-  return text.includes(':') && !text.includes('%') && URL.canParse(`http://[${text}]`)
 }
 
 const KIND_PREFIX = 'may have mixed case, but should otherwise match: '

@@ -8,8 +8,8 @@ import { goSchema, YamlError } from '../../core/yaml_scalars.ts'
 export const MAX_DEPTH = 500
 
 const reader = loadedLater(async () => {
-  const { defineScalarTag, load, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag } = await import('js-yaml')
-  const schema = goSchema({ defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag })
+  const { load } = await import('js-yaml')
+  const schema = await goSchema()
   return (text: string): Json => load(text, { schema, json: true, maxDepth: MAX_DEPTH, maxAliases: 1000 }) as Json
 })
 

@@ -37,14 +37,12 @@ export function fingerprint({ answer }: Drawn): string {
   return createHash('sha256').update(answer).digest('base64url').slice(0, 3)
 }
 
-/** Returns the recorded hashes, by `GROUP SEED`. */
-export function recorded(): Readonly<Record<string, string>> {
-  return JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, string>
-}
+/** The recorded hashes, by `GROUP SEED`. */
+export const RECORDED = JSON.parse(readFileSync(FILE, 'utf8')) as Readonly<Record<string, string>>
 
 /** Asserts that a server answers as recorded. What is drawn depends on the samples: with others, record anew. */
 export async function assertRecorded(group: string, seed: number, server: Server): Promise<void> {
-  const wanted = recorded()[`${group} ${seed}`]!.split(' ')
+  const wanted = RECORDED[`${group} ${seed}`]!.split(' ')
   const all = await playOf(group, seed, server)
   const wrong = all.find((each, at) => wanted[at] !== DIFFERENT && wanted[at] !== fingerprint(each))
   const title = `${group} ${seed}: not the recorded answer; if other requests are drawn now, run drawn/record.ts`

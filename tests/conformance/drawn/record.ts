@@ -11,7 +11,7 @@ import { sleep, systemClock } from '../../../lib/async/clock.ts'
 import { httpTransport } from '../../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../../lib/testing/envtest.ts'
 import { Api } from '../api.ts'
-import { DIFFERENT, FILE, fingerprint, GROUPS, playOf, recorded } from './fingerprints.ts'
+import { DIFFERENT, FILE, fingerprint, GROUPS, playOf, RECORDED } from './fingerprints.ts'
 import { serverOf } from './server.ts'
 
 const { values, positionals } = parseArgs({
@@ -23,7 +23,7 @@ const transport = httpTransport(envtest.tokenConfig)
 const pause = (): Promise<void> => sleep(systemClock, 50)
 /** The authorizer sees roles a little later. */
 const settle = (): Promise<void> => sleep(systemClock, 1000)
-const known: Record<string, string> = values.seed === undefined ? { ...recorded() } : {}
+const known: Record<string, string> = values.seed === undefined ? { ...RECORDED } : {}
 try {
   for (const group of positionals.length > 0 ? positionals : Object.keys(GROUPS)) {
     const [first, count] = values.seed === undefined

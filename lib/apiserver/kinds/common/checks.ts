@@ -1,6 +1,6 @@
 /** Validates built-in kinds by tables: a path, and what the server checks there, in the order of its causes. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { rangeProblem } from '../../../core/ip.ts'
+import { ipv4, ipv6, rangeProblem } from '../../../core/ip.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { type Cause, fault, immutable } from '../../model/status.ts'
 import { selectorFaults } from '../../model/selectors.ts'
@@ -175,11 +175,7 @@ function portNameProblems(text: string): string[] {
   return isName ? [] : ['must be at most 15 characters: lower case letters, digits and single hyphens, with a letter']
 }
 
-const isIpv4 = (text: string): boolean =>
-  /^\d+\.\d+\.\d+\.\d+$/.test(text) && text.split('.').every((part) => Number(part) < 256 && !/^0\d/.test(part))
-
-export const isIp = (text: string): boolean =>
-  isIpv4(text) || (/^[0-9a-fA-F:.]+$/.test(text) && text.includes(':') && URL.canParse(`http://[${text}]/`))
+export const isIp = (text: string): boolean => (ipv4(text) ?? ipv6(text)) !== undefined
 
 /** An IP address, if it is set. */
 export const ip: Check = (value, path) =>
