@@ -3,6 +3,7 @@
  *
  * @see https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
  */
+import { ipv4, ipv6 } from '../core/ip.ts'
 import { hostOf } from '../runtime/net/address.ts'
 
 /** Reads a variable. One that Deno does not permit counts as unset. */
@@ -60,19 +61,8 @@ function inCidr(address: bigint, rule: string): boolean {
 
 /** Parses an address to a number of 128 bits, IPv4 as ::ffff:0:0/96. Undefined if the text is not an address. */
 function addressOf(text: string): bigint | undefined {
-  if (!text.includes(':')) {
-    const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)?.slice(1)
-    if (!parts?.every((part) => Number(part) < 256 && String(Number(part)) === part)) return undefined
-    return parts.reduce((sum, part) => (sum << 8n) | BigInt(part), IPV4)
-  }
-  const url = `http://[${text}]`
-  if (!URL.canParse(url)) return undefined
-  // Normalized by URL: groups without leading zeros, no IPv4 part.
-  const [head = [], tail] = new URL(url).hostname.slice(1, -1).split('::').map((half) =>
-    half.split(':').filter(Boolean)
-  )
-  const groups = tail ? [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail] : head
-  return groups.reduce((sum, group) => (sum << 16n) | BigInt(`0x${group}`), 0n)
+  const four = ipv4(text)
+  return four === undefined ? ipv6(text) : (IPV4 << 32n) | four
 }
 
 /** The 96 bits before an IPv4 address. */

@@ -1,4 +1,5 @@
 /** Keeps fields that another release may write, while replicas of two releases change one definition. */
+import { isFields } from '../core/clone.ts'
 import type { CustomResourceDefinition, JsonSchema } from '../core/resource.ts'
 import { type Crd, schemaOf } from './definition.ts'
 
@@ -28,7 +29,7 @@ function withFields(own: JsonSchema, theirs: JsonSchema): JsonSchema {
   if (ours['type'] !== theirs['type']) return ours
   const below = ['items', 'additionalProperties'].flatMap((keyword) => {
     const [inner, their] = [ours[keyword], theirs[keyword]] as [unknown, unknown]
-    return isSchema(inner) && isSchema(their) ? [[keyword, withFields(inner, their)] as const] : []
+    return isFields(inner) && isFields(their) ? [[keyword, withFields(inner, their)] as const] : []
   })
   const [named = {}, their] = [ours['properties'], theirs['properties']] as [Fields | undefined, Fields | undefined]
   // The server refuses a schema that names fields and has one for all others.
@@ -37,8 +38,4 @@ function withFields(own: JsonSchema, theirs: JsonSchema): JsonSchema {
     [name, Object.hasOwn(their, name) ? withFields(each, their[name]!) : each] as const
   )
   return { ...ours, ...Object.fromEntries(below), properties: { ...their, ...Object.fromEntries(common) } }
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null
 }

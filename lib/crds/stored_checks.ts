@@ -44,32 +44,21 @@ export async function checkStored(
 export async function checkUp(
   crd: CustomResourceDefinition,
   { spec, status }: Crd,
-  { api, log, conversions = [], signal }: Work,
+  work: Work,
 ): Promise<string | undefined> {
+  const { log, conversions = [] } = work
   const hub = crd.spec.versions.find(({ storage }) => storage)!.name
   if (spec.versions.some(({ name, storage }) => storage && name === hub)) return undefined
   for (const conversion of conversions) {
-    const { hub: { kind }, from: { version } } = conversion
+    const { version } = conversion.from
     const isRead = spec.versions.some(({ name, served }) => served && name === version)
     if (groupResourceOf(conversion.hub) !== crd.metadata.name || !isRead) continue
     if (!status?.storedVersions?.includes(version)) continue
-    const broken: string[] = []
-    let count = 0
-    const check = (object: KubeObject): void => {
-      const problem = upFailure(conversion, object)
-      if (problem !== undefined && ++count <= MAX_NAMED) {
-        broken.push(`${kind} "${formatKey(keyOf(object))}" (${problem})`)
-      }
-    }
     try {
-      const seen = await forEachStored(
-        pages(api, { resource: resourceOf(crd, version) }, { quiet: true, signal }),
-        check,
-      )
-      if (count === 0) continue
-      const what =
-        `up() of ${version} fails for ${count} of ${seen} stored objects, and no list in ${hub} could show any`
-      return `${cannotInstall(crd)}: ${what}: ${named(broken, count)}; change or delete them, or mend up()`
+      const found = await brokenIn(crd, version, work, (object) => upFailure(conversion, object))
+      if (!found) continue
+      const what = `up() of ${version} fails for ${found.count}, and no list in ${hub} could show any: ${found.names}`
+      return `${cannotInstall(crd)}: ${what}; change or delete them, or mend up()`
     } catch (error) {
       // A role may have the right to list in some namespaces only.
       if (!isReason(error, 'Forbidden')) throw error
@@ -116,32 +105,44 @@ async function checkObjects(
   narrowing: SchemaChange,
   work: Work,
 ): Promise<string | undefined> {
-  const { api, conversions = [], resources, signal } = work
-  const schema = schemaOf(ours)
-  const { kind } = crd.spec.names
+  const { conversions = [], resources } = work
   const { definition } = withConverted(resources, conversions).find((resource) =>
     groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
   )!
-  const broken: string[] = []
-  let count = 0
-  const stored = pages(api, { resource: resourceOf(crd, served.name) }, { quiet: true, signal })
-  const seen = await forEachStored(stored, (object) => {
-    const { metadata, ...rest } = object
+  const found = await brokenIn(crd, served.name, work, ({ metadata: _, ...object }) => {
     const [problem] = definition!.validate(object)
-    const pruned = problem ? undefined : prunedField(rest, schema)
-    if (!problem && pruned === undefined) return
-    count++
-    if (count > MAX_NAMED) return
-    const what = problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
-    broken.push(`${kind} "${formatKey(keyOf({ metadata }))}" (${what})`)
+    if (problem) return `${problem.field}: ${problem.message}`
+    const pruned = prunedField(object, schemaOf(ours))
+    return pruned === undefined ? undefined : `${pruned} would be lost`
   }).catch((cause: unknown) => {
     if (!isReason(cause, 'Forbidden')) throw cause
     const which = `${schemaText(crd, ours)} becomes narrower (${changeText(narrowing)})`
     throw new Error(`${cannotInstall(crd)}: ${which}, so all objects must be read: ${messageOf(cause)}`, { cause })
   })
+  return found && refused(crd, ours, narrowing, `${found.count} don't fit it: ${found.names}`, work)
+}
+
+/**
+ * Reads the objects in a served version. Resolves with how many have a problem, and the names of the first of them;
+ * undefined if none has.
+ */
+async function brokenIn(
+  crd: CustomResourceDefinition,
+  version: string,
+  { api, signal }: Work,
+  problemOf: (object: KubeObject) => string | undefined,
+): Promise<{ readonly count: string; readonly names: string } | undefined> {
+  const broken: string[] = []
+  let count = 0
+  const stored = pages(api, { resource: resourceOf(crd, version) }, { quiet: true, signal })
+  const seen = await forEachStored(stored, (object) => {
+    const problem = problemOf(object)
+    if (problem === undefined || ++count > MAX_NAMED) return
+    broken.push(`${crd.spec.names.kind} "${formatKey(keyOf(object))}" (${problem})`)
+  })
   if (count === 0) return undefined
-  const what = `${count} of ${seen} stored objects don't fit it: ${named(broken, count)}`
-  return refused(crd, ours, narrowing, what, work)
+  const names = broken.join(', ') + (count > MAX_NAMED ? ', …' : '')
+  return { count: `${count} of ${seen} stored objects`, names }
 }
 
 /** Returns an error about a narrower schema; with `narrow`, logs a warning instead. */
@@ -163,9 +164,4 @@ function refused(
 
 function schemaText(crd: CustomResourceDefinition, ours: CustomResourceVersion): string {
   return crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
-}
-
-/** Returns the first names, and whether there are more. */
-function named(broken: readonly string[], count: number): string {
-  return broken.join(', ') + (count > MAX_NAMED ? ', …' : '')
 }
