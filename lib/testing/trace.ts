@@ -28,34 +28,17 @@ export interface TraceEntry {
   toString(): string
 }
 
-class Entry implements TraceEntry {
-  readonly ms: number
-  readonly replica: number
-  readonly what: string
-  readonly object: string
-  readonly result: string
-  readonly causes: readonly string[]
-  readonly writes: readonly string[]
-  times = 1
+type Entry = { -readonly [field in keyof TraceEntry]: TraceEntry[field] }
 
-  constructor(ms: number, replica: number, what: string, { object, result, causes, writes }: Step) {
-    this.ms = ms
-    this.replica = replica
-    this.what = what
-    this.object = object ?? ''
-    this.result = result ?? ''
-    this.causes = causes ?? []
-    this.writes = writes ?? []
-  }
-
-  toString(): string {
+const PROTOTYPE = {
+  toString(this: TraceEntry): string {
     const { ms, replica, what, object, result, causes, writes, times } = this
     const why = causes.length > 0 ? ` because: ${causes.join(', ')}` : ''
     const wrote = writes.length > 0 ? `; ${writes.join(', ')}` : ''
     const often = times > 1 ? ` (${times} times)` : ''
     const step = [what, object, result].filter(Boolean).join(' ')
     return `+${(ms / 1000).toFixed(3)} s replica ${replica}: ${step}${wrote}${why}${often}`
-  }
+  },
 }
 
 type Step = Partial<Pick<TraceEntry, 'object' | 'result' | 'causes' | 'writes'>>
@@ -78,7 +61,9 @@ export class Trace {
   }
 
   add(replica: number, what: string, step: Step = {}): Entry {
-    const entry = new Entry(this.#clock.monotonic() - this.#beganMs, replica, what, step)
+    const ms = this.#clock.monotonic() - this.#beganMs
+    const fields = { ms, replica, what, object: '', result: '', causes: [], writes: [], ...step, times: 1 }
+    const entry: Entry = Object.assign(Object.create(PROTOTYPE) as object, fields)
     this.#entries.push(entry)
     if (this.#entries.length > 2 * MAX_ENTRIES) this.#entries = this.#entries.slice(-MAX_ENTRIES)
     return entry
