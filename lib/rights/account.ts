@@ -38,27 +38,25 @@ export function rolesOf(
   { everywhere, inNamespaces }: RoleRules,
   role: string = name,
 ): AccountObject[] {
-  const apiVersion = `${RBAC}/v1`
-  const labels = labelsOf(name)
-  const subjects = [{ kind: 'ServiceAccount', name, namespace }]
-  const pair = (
-    prefix: 'Cluster' | '',
-    metadata: AccountObject['metadata'],
-    rules: readonly Rule[],
-  ): AccountObject[] => [
-    { apiVersion, kind: `${prefix}Role`, metadata, rules },
-    {
-      apiVersion,
-      kind: `${prefix}RoleBinding`,
-      metadata,
-      roleRef: { apiGroup: RBAC, kind: `${prefix}Role`, name: role },
-      subjects,
-    },
-  ]
+  const metadata = { name: role, labels: labelsOf(name) }
+  const account = { name, namespace }
   return [
-    ...(everywhere.length > 0 ? pair('Cluster', { name: role, labels }, everywhere) : []),
-    ...[...inNamespaces].flatMap(([place, rules]) => pair('', { name: role, namespace: place, labels }, rules)),
+    ...(everywhere.length > 0 ? boundRole('Cluster', metadata, everywhere, account) : []),
+    ...[...inNamespaces].flatMap(([place, rules]) => boundRole('', { ...metadata, namespace: place }, rules, account)),
   ]
+}
+
+/** Returns a role, and its binding of the same name to a ServiceAccount. */
+export function boundRole(
+  prefix: 'Cluster' | '',
+  metadata: AccountObject['metadata'],
+  rules: readonly Rule[],
+  account: { readonly name: string; readonly namespace: string },
+): AccountObject[] {
+  const [apiVersion, kind] = [`${RBAC}/v1`, `${prefix}Role`]
+  const roleRef = { apiGroup: RBAC, kind, name: metadata.name }
+  const subjects = [{ kind: 'ServiceAccount', ...account }]
+  return [{ apiVersion, kind, metadata, rules }, { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects }]
 }
 
 function labelsOf(name: string): Readonly<Record<string, string>> {

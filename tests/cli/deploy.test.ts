@@ -359,7 +359,6 @@ for (
     ],
     ['a name that is no label', made({ name: '1a' }), {}, /its name also names a Service and a label: at most 55/],
     ['a long name', made({ name: 'a'.repeat(56) }), {}, /at most 55/],
-    ['a wrong namespace', made({}), { namespace: 'A.b' }, /the namespace "A\.b" is not a name/],
     ...['default', 'kube-node-lease', 'kube-public', 'kube-system'].map((namespace) =>
       [
         'a namespace of the cluster',

@@ -30,7 +30,8 @@ async function stopped(
   const clock = new FakeClock()
   const pids: number[] = []
   const runner = new OperatorRunner({
-    ...{ file, preload, title: 'operator.mjs', pretty: false, elect: false, passed: [], denoConfig: undefined },
+    options: { file, asServiceAccount: undefined, elect: false, passed: [] },
+    ...{ preload, pretty: false, denoConfig: undefined },
     ...{ kubeconfig: '', authority: '127.0.0.1:1', webhookPort: 1, monitoringPort: 2, clock },
     runtime: { name: 'node', program: 'node', version: '22.0.0' },
     report: (event) => assert.fail(JSON.stringify(event)),

@@ -8,7 +8,7 @@ import { type Client, Cluster, type ClusterConfig, httpTransport } from 'kubeloo
 import { Deployment, Lease, Secret } from 'kubeloop/kinds'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { SERVICE_ACCOUNT as ACCOUNT_PATH } from '../../lib/config/in_cluster.ts'
-import { deploymentOf } from '../../lib/cli/deploy/objects.ts'
+import { describeDeployment } from '../../lib/cli/deploy/objects.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type Authority, createAuthority } from '../../lib/runtime/net/certificates.ts'
@@ -50,10 +50,7 @@ before(async () => {
   port = new URL(envtest.config.server).port
   transport = httpTransport(envtest.config)
   client = new Cluster({ name: 'test', transport, log: silentLog }).client
-  const { objects } = deploymentOf(sample.description, { crds: [], configurations: [] }, {
-    image: 'x:1',
-    createNamespace: true,
-  })
+  const { objects } = await describeDeployment(sample.description, { createNamespace: true }, import.meta.url)
   // The operator installs it too; but here nothing waits until a kind that was missing is watched again.
   const isNeeded = ({ kind }: { kind?: string }): boolean => /^(?:Namespace|ServiceAccount|.*Role.*)$/.test(kind ?? '')
   for (const object of [...crdOf([Foo]), ...objects.filter(isNeeded)]) await createObject(transport, object)

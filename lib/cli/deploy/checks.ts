@@ -1,5 +1,5 @@
 /** Refuses an operator that no objects can run, and makes hints for its user. */
-import { isLabel, isNamespace } from '../../core/names.ts'
+import { isLabel } from '../../core/names.ts'
 import { parseAddress } from '../../manager/servers/address.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { usedResources } from '../../operator/used_kinds.ts'
@@ -24,9 +24,6 @@ export function checkDeployment(description: OperatorDescription, deploy: Deploy
   // The Service has the strictest rule; its name is the operator's, or longer by "-metrics".
   if (!isLabel(options.name) || options.name.length > 55) {
     refuse(`its name also names a Service and a label: ${label(55)}`)
-  }
-  if (!isNamespace(namespace)) {
-    refuse(`the namespace "${namespace}" is not a name: at most 63 lower-case letters, digits and dashes`)
   }
   if (deploy.createNamespace && OF_CLUSTERS.includes(namespace)) {
     const why = 'is in every cluster, and --create-namespace would restrict its other pods'

@@ -4,7 +4,6 @@ import { crdModeOf, hasWebhooks, type OperatorDescription } from '../../operator
 import { checkSharding } from '../../operator/ring.ts'
 import { ownKinds, refuseUnadmitted } from '../../operator/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
-import type { WebhookTarget } from '../../webhook/configurations.ts'
 import { certManagerObjects, withInjectedCa } from './cert_manager.ts'
 import { checkDeployment, notesOf } from './checks.ts'
 import { metricsEndpoint, metricsReader } from './metrics.ts'
@@ -12,7 +11,7 @@ import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
 import { accountObjects, namespaceOf } from '../../rights/account.ts'
 import { rightsOf } from '../../rights/likely.ts'
-import { type RoleRules, rulesOf } from '../../rights/rules.ts'
+import { rulesOf } from '../../rights/rules.ts'
 import { ringObjects } from './ring.ts'
 import { workload } from './workload.ts'
 
@@ -22,16 +21,6 @@ interface Deployment {
   readonly notes: readonly string[]
 }
 
-/** What a cluster must have besides the objects that are made here. */
-interface Definitions {
-  readonly crds: readonly object[]
-  readonly configurations: readonly object[]
-  /** How the API server calls the webhooks. Undefined without webhooks. */
-  readonly target?: WebhookTarget | undefined
-  /** Default: those that follow from the description. */
-  readonly rights?: RoleRules | undefined
-}
-
 /**
  * Returns all objects of an operator, and hints. `url`: of its file, which the places in a record are relative to.
  *
@@ -39,38 +28,25 @@ interface Definitions {
  * would refuse a definition.
  */
 export async function describeDeployment(
-  operator: OperatorDescription,
+  description: OperatorDescription,
   options: DeployOptions,
   url: string,
 ): Promise<Deployment> {
-  checkDescription(operator)
-  checkSharding(operator)
-  refuseUnadmitted(operator)
-  const namespace = namespaceOf(operator, options)
-  const webhooks = hasWebhooks(operator)
-    ? (await import('../../operator/webhooks/describe.ts')).describeWebhooks(operator, namespace)
+  checkDescription(description)
+  checkSharding(description)
+  refuseUnadmitted(description)
+  const { name } = description.options
+  const { certManager = false, record = [] } = options
+  const namespace = namespaceOf(description, options)
+  const webhooks = hasWebhooks(description)
+    ? (await import('../../operator/webhooks/describe.ts')).describeWebhooks(description, namespace)
     : undefined
   const { conversion, configurations = [], target } = webhooks ?? {}
-  const crds = crdOf(ownKinds(operator), { conversions: operator.conversions, conversion })
+  const crds = crdOf(ownKinds(description), { conversions: description.conversions, conversion })
   if (crds.length > 0) await (await import('../crd/refused.ts')).throwIfRefused(crds)
   const { recordedRights, unrecordedNotes } = await import('../rights/answer.ts')
-  const { record = [] } = options
-  const observed = record.length === 0 ? undefined : await recordedRights(operator, record, { namespace }, url)
-  const definitions = { crds, configurations, target, rights: observed && rulesOf(observed.rights) }
-  const { objects, notes } = deploymentOf(operator, definitions, { ...options, namespace })
-  return { objects, notes: [...notes, ...(observed?.notes ?? unrecordedNotes(operator))] }
-}
-
-/** @throws Error if an option does not fit the operator, or its name is too long for a label. */
-export function deploymentOf(
-  description: OperatorDescription,
-  { crds, configurations, target, rights }: Definitions,
-  options: DeployOptions,
-): Deployment {
-  const { name } = description.options
-  const { certManager = false } = options
+  const observed = record.length === 0 ? undefined : await recordedRights(description, record, { namespace }, url)
   const replicas = replicasOf(description, options)
-  const namespace = namespaceOf(description, options)
   checkDeployment(description, options)
   const installs = crdModeOf(description.options).mode === 'install'
   const notes = [...notesOf(description, options)]
@@ -81,7 +57,7 @@ export function deploymentOf(
         'With crds: "verify" it may not, and the configurations are printed here',
     )
   }
-  const allowed = rights ?? rightsOf(description, namespace)
+  const allowed = observed ? rulesOf(observed.rights) : rightsOf(description, namespace)
   const others = [...allowed.inNamespaces.keys()].filter((place) => place !== namespace).toSorted()
   if (others.length > 0) notes.push(`Roles are in other namespaces, which must exist: ${others.join(', ')}`)
   const labels = { 'app.kubernetes.io/name': name }
@@ -117,6 +93,7 @@ export function deploymentOf(
     // Last: from then on, requests wait for the webhooks.
     ...injected(configurations),
   ]
+  notes.push(...observed?.notes ?? unrecordedNotes(description))
   return { objects: objects.filter((each) => each !== undefined), notes }
 }
 

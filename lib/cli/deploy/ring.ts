@@ -2,12 +2,12 @@
 import type { OperatorDescription } from '../../operator/description.ts'
 import { kindsOf, ringOf } from '../../operator/ring.ts'
 import type { AnyResource } from '../../core/resource.ts'
-import { RBAC } from '../../rights/account.ts'
+import { boundRole } from '../../rights/account.ts'
 import { placesIn } from '../../rights/likely.ts'
 import { rightsOn, rulesOf } from '../../rights/rules.ts'
 
 /** The account of the engine's own manifests. */
-const SHARDER = { kind: 'ServiceAccount', name: 'sharder', namespace: 'sharding-system' } as const
+const SHARDER = { name: 'sharder', namespace: 'sharding-system' } as const
 
 const groupResource = ({ group, plural }: AnyResource) => ({ group, resource: plural })
 
@@ -41,13 +41,6 @@ export function ringObjects(description: OperatorDescription, labels: Readonly<R
         ...(!places.includes(undefined) && { namespaceSelector: { matchExpressions: [only] } }),
       },
     },
-    { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata, rules },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: metadata.name },
-      subjects: [SHARDER],
-    },
+    ...boundRole('Cluster', metadata, rules, SHARDER),
   ]
 }

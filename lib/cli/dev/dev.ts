@@ -68,8 +68,7 @@ async function runWith(
   const { options, manifests, denoConfig } = run
   const path = run.folder ?? FOLDER
   const kubeconfig = kubeconfigIn(path)
-  const { file: title, port, fresh, elect, noWorkloads, passed } = options
-  const file = absolutePath(title)
+  const { port, fresh, noWorkloads } = options
   if (fresh) await remove(rightsIn(path))
   // Loaded only where it is asked for.
   const { serveLoop } = options.ui ? await import('./loop_page.ts') : {}
@@ -109,12 +108,8 @@ async function runWith(
   const openAccount = accountsOf({ transportOf: api.transportOf, applier, clock: systemClock, report })
   const runner = new OperatorRunner({
     runtime,
-    file,
-    title,
+    options,
     pretty,
-    as: options.asServiceAccount,
-    elect,
-    passed,
     denoConfig,
     report,
     clock: systemClock,

@@ -1,9 +1,11 @@
 /** Runs the operator's process, and restarts it when one of its files is saved. */
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, isInTime, pause } from '../../async/clock.ts'
+import { absolutePath } from '../../runtime/os/user_files.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
 import { type ChildProcess, spawnInherited } from '../../runtime/os/child_process.ts'
 import { shortPath } from '../../runtime/os/source_place.ts'
+import type { DevOptions } from './options.ts'
 import { ITS_OWN, OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from '../api/events.ts'
 import { type FoundRuntime, launchArguments } from '../runtimes.ts'
@@ -11,13 +13,8 @@ import { repeat, type Saved, type SavedFiles, savedFilesOf } from './saved_files
 
 export interface OperatorRunnerOptions {
   readonly runtime: FoundRuntime
-  readonly file: string
-  readonly title: string
+  readonly options: Pick<DevOptions, 'file' | 'asServiceAccount' | 'elect' | 'passed'>
   readonly pretty: boolean
-  /** The ServiceAccount whose rights the operator has; empty: that of its manifests. Undefined: all rights. */
-  readonly as?: string | undefined
-  readonly elect: boolean
-  readonly passed: readonly string[]
   readonly denoConfig: string | undefined
   readonly preload: string
   readonly kubeconfig: string
@@ -40,6 +37,7 @@ const STOP_MS = 3000
 
 export class OperatorRunner {
   readonly #options: OperatorRunnerOptions
+  readonly #file: string
   readonly #saved: SavedFiles
   #child: ChildProcess | undefined
   #operatorPid: number | undefined
@@ -47,15 +45,15 @@ export class OperatorRunner {
 
   constructor(options: OperatorRunnerOptions) {
     this.#options = options
-    this.#saved = savedFilesOf(options.file, options.clock, () => !!this.#child && this.#operatorPid === undefined)
+    this.#file = absolutePath(options.options.file)
+    this.#saved = savedFilesOf(this.#file, options.clock, () => !!this.#child && this.#operatorPid === undefined)
   }
 
   /** The saved file that caused the last restart; undefined before the first one. */
   get changed(): { readonly file: string; readonly atMs: number } | undefined {
-    const { file, title } = this.#options
     if (!this.#changed) return undefined
     const { files: [first = ''], atMs } = this.#changed
-    return { file: first === file ? title : shortPath(first), atMs }
+    return { file: first === this.#file ? this.#options.options.file : shortPath(first), atMs }
   }
 
   /** Called when an operator has started, with its process. */
@@ -82,7 +80,7 @@ export class OperatorRunner {
 
   /** Runs one process until it ends. Stops it when a file is saved. */
   async #runOnce(saved: Promise<Saved>, signal: AbortSignal): Promise<void> {
-    const { runtime, title, report, onOutputClosed } = this.#options
+    const { runtime, options: { file }, report, onOutputClosed } = this.#options
     const child = await this.#start()
     const end = await Promise.race([child.ended, saved.then(() => undefined, () => undefined)])
     if (!end) return await this.#stop(child)
@@ -94,7 +92,7 @@ export class OperatorRunner {
     if (end.code === REPORTED && this.#operatorPid === undefined) return
     const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
     const what = end.code === REPORTED ? 'The operator has ended' : `${runtime.name} ended ${how}`
-    report({ kind: 'problem', message: `${what}; ${title} restarts when it or a file that it imports is saved` })
+    report({ kind: 'problem', message: `${what}; ${file} restarts when it or a file that it imports is saved` })
   }
 
   kill(): void {
@@ -104,18 +102,20 @@ export class OperatorRunner {
   }
 
   async #start(): Promise<ChildProcess> {
-    const { runtime, title, pretty, as, elect, kubeconfig, authority, webhookPort, monitoringPort } = this.#options
+    const { runtime, options, pretty, kubeconfig, authority, webhookPort, monitoringPort } = this.#options
+    const { file, asServiceAccount: as, elect, passed } = options
     const env = {
       KUBECONFIG: kubeconfig,
       KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
       KUBELOOP_DEV: pretty ? 'pretty' : 'json',
       KUBELOOP_ELECT: elect ? '1' : '',
-      KUBELOOP_FILE: title,
+      KUBELOOP_FILE: file,
       KUBELOOP_MONITORING_PORT: String(monitoringPort),
       KUBELOOP_WEBHOOK_PORT: String(webhookPort),
     }
     const args = launchArguments(runtime, {
       ...this.#options,
+      ...{ file: this.#file, passed },
       server: authority,
       webhooks: `127.0.0.1:${webhookPort}`,
       monitoring: `127.0.0.1:${monitoringPort}`,
