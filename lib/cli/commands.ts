@@ -1,6 +1,7 @@
 /** The commands of the command line. A command's modules are loaded when it is called. */
 import { didYouMean } from '../core/option_names.ts'
 import { seedTls } from '../runtime/net/tls_seed.ts'
+import { exists } from '../runtime/os/files.ts'
 import { type Command, type Context, helpEntry, helpOf, parseArguments, UsageError } from './options.ts'
 import { packageVersion } from './package_files.ts'
 
@@ -97,6 +98,9 @@ export async function runCommand(args: readonly string[], context: Context): Pro
     context.print(helpOf(first, command))
     return 0
   }
+  const { file } = values
+  const isLoaded = command.file === 'operator.ts' && command.passes
+  if (isLoaded && !(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
   const ended = await command.run(values, context)
   return typeof ended === 'number' ? ended : ended === false ? 1 : 0
 }

@@ -1,6 +1,5 @@
 /** Loads an operator's file in its runtime, without starting it, and returns objects that describe it. */
 import { exec } from '../runtime/os/exec.ts'
-import { exists } from '../runtime/os/files.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
 import type { FileRequest, LoadRequest, LoadResult } from './loader.ts'
@@ -32,7 +31,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 /**
  * Resolves with the requested objects. Calls `warn` with hints, and with what the file prints.
  *
- * @throws Error if the file does not exist, cannot be loaded, waits longer than `limitMs` at its top level, or does not
+ * @throws Error if the file cannot be loaded, waits longer than `limitMs` at its top level, or does not
  * have what is requested.
  */
 export async function load(
@@ -41,7 +40,6 @@ export async function load(
   warn: (line: string) => void,
   { limitMs = LIMIT_MS, workMs = 0, permissions }: Limits = {},
 ): Promise<readonly object[]> {
-  if (!(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
   const runtime = await findRuntime(requested, file)
   const { loaderUrl, REQUEST, RESULT } = await import('./loader.ts')
   // Deno resolves the file's imports by the configuration above the main module. A main module from standard input is

@@ -167,7 +167,7 @@ interface BadInput {
 }
 
 const BAD: readonly BadInput[] = [
-  { name: 'a missing file', args: ['none.ts'], error: /^Cannot build none\.ts: there is no such file$/ },
+  { name: 'a missing file', args: ['none.ts'], error: /^Cannot load none\.ts: there is no such file$/ },
   { name: 'no file', args: [], code: 2, error: /^Cannot run kubeloop build: it needs a file/ },
   { name: 'no operator', source: 'export const a = 1', error: /^Cannot build operator\.ts: it calls no operator\(\)$/ },
   {

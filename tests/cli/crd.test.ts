@@ -125,7 +125,7 @@ for (const [file, text, message] of WRONG) {
 test('plan names a missing file before it looks for a cluster', () =>
   inFolder(async (folder) => {
     const { code, err } = await folder.call('plan', 'nowhere.ts')
-    assert.deepEqual([code, err], [1, 'Cannot plan nowhere.ts: there is no such file'])
+    assert.deepEqual([code, err], [1, 'Cannot load nowhere.ts: there is no such file'])
   }))
 
 test("on Deno the loaded file may only read, and has the user's arguments", () => {

@@ -425,10 +425,11 @@ test('a state is free if its process has ended, also if it had the id of this on
     const release = await claimState(path('state'))
     await release()
     assert.ok(!existsSync(path('state.running')))
-    mkdirSync(path('state.json.running'))
-    writeFileSync(path('state.json.running/pid'), `${process.ppid}\n`)
-    await assert.rejects(claimDevFolder(dirname(path('state'))), /already keeps its state in .*state\.json \(process/)
-    assert.ok(!existsSync(path('running')))
+    // That of kubeloop dev is the lock of its folder.
+    mkdirSync(path('running'))
+    writeFileSync(path('running/pid'), `${process.ppid}\n`)
+    await assert.rejects(claimDevFolder(dirname(path('state'))), /already runs in this folder \(process/)
+    await assert.rejects(claimState(path('state.json')), /already keeps its state in .*state\.json \(process/)
   }))
 
 test('while a slow disk writes a state, no other is made; the next one has all changes since', async () => {

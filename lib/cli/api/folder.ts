@@ -21,9 +21,7 @@ export interface DevFolder {
 
 /** @throws Error if another process uses the folder. */
 export async function claimDevFolder(folder: string): Promise<DevFolder> {
-  const lock = lockIn(folder)
-  // kubeloop apiserver may keep the same state, with its kubeconfig elsewhere.
-  await refuseHeld(lockOf(stateIn(folder)), keepsIn(stateIn(folder)), 'use another folder')
+  const lock = lockOf(stateIn(folder))
   await claim(lock, 'runs in this folder', 'use another folder')
   if ((await readTextIfExists(`${folder}/.gitignore`)) === undefined) await writePrivate(`${folder}/.gitignore`, '*\n')
   let guard: ProcessGuard | undefined
@@ -47,34 +45,28 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
  * @throws Error if another process uses the file.
  */
 export async function claimState(file: string): Promise<() => Promise<void>> {
-  const [lock, remedy] = [lockOf(file), 'name another file']
-  if (file === stateIn(folderOf(file))) await refuseHeld(lockIn(folderOf(file)), keepsIn(file), remedy)
-  await claim(lock, keepsIn(file), remedy)
+  const lock = lockOf(file)
+  await claim(lock, `keeps its state in ${file}`, 'name another file')
   return () => remove(lock)
 }
 
-const lockIn = (folder: string): string => `${folder}/running`
-const lockOf = (file: string): string => `${file}.running`
-const keepsIn = (file: string): string => `keeps its state in ${file}`
-
-/** @throws Error if another process holds a lock. */
-async function refuseHeld(lock: string, does: string, remedy: string): Promise<void> {
-  const pid = Number(await readTextIfExists(`${lock}/pid`))
-  if (pid && pid !== ownPid() && processExists(pid)) throw refusal(does, `process ${pid}`, remedy)
-}
-
-function refusal(does: string, which: string, remedy: string): Error {
-  return new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
+/** Returns the lock of a state file: that of kubeloop dev, which has others in its folder, is the folder's. */
+function lockOf(file: string): string {
+  const folder = folderOf(file)
+  return file === stateIn(folder) ? `${folder}/running` : `${file}.running`
 }
 
 /** Creates the lock, which is a folder because only one process succeeds in creating one. */
 async function claim(lock: string, does: string, remedy: string): Promise<void> {
   const isClaimed = (): Promise<boolean> => claimFolder(lock, 'pid', `${ownPid()}\n`)
+  const refusal = (which: string): Error =>
+    new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
   if (await isClaimed()) return
-  await refuseHeld(lock, does, remedy)
-  // That of a process that has ended.
+  const pid = Number(await readTextIfExists(`${lock}/pid`))
+  if (pid && pid !== ownPid() && processExists(pid)) throw refusal(`process ${pid}`)
+  // That of a process that has ended, or of this one.
   await remove(lock)
-  if (!(await isClaimed())) throw refusal(does, 'it has just started', remedy)
+  if (!(await isClaimed())) throw refusal('it has just started')
 }
 
 /** @throws Error if a file exists that kubeloop has not written, and would replace. */

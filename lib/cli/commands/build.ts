@@ -2,7 +2,7 @@
 import { messageOf } from '../../core/errors.ts'
 import { denoFlags } from '../../operator/permissions.ts'
 import { nodeZlib } from '../../runtime/os/builtins.ts'
-import { exists, readText } from '../../runtime/os/files.ts'
+import { readText } from '../../runtime/os/files.ts'
 import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'
 import { type BuildFacts, type Bundle, bundle } from '../build/bundle.ts'
 import { findEsbuild } from '../build/esbuild.ts'
@@ -20,7 +20,6 @@ export const build: Command = command({
   passes: true,
   async run({ out = 'dist', ...from }, { print, warn }) {
     const { file } = from
-    if (!(await exists(file))) throw new Error(`Cannot build ${file}: there is no such file`)
     const name = outName(file)
     const outFile = absolutePath(out, name)
     if (outFile === absolutePath(file)) {

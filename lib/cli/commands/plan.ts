@@ -1,7 +1,7 @@
 /** `kubeloop plan FILE`. */
 import { loadConfig } from 'kubeloop'
 import { connectionRights } from '../../runtime/net/address.ts'
-import { exists, folderOf } from '../../runtime/os/files.ts'
+import { folderOf } from '../../runtime/os/files.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
 import { isRecord } from '../../testing/mirror/record.ts'
 import { checkReplaceable } from '../api/folder.ts'
@@ -43,7 +43,6 @@ export const plan: Command = command({
     return (kubeconfig ?? context) === undefined ? undefined : '--from reads from no cluster'
   },
   async run({ json, file, passed, runtime, ...options }, { print, warn }) {
-    if (!(await exists(file))) throw new Error(`Cannot plan ${file}: there is no such file`)
     if (options.record !== undefined) await checkReplaceable('record', options.record, isRecord)
     const [from, record] = [options.from, options.record].map((each) => each === undefined ? each : absolutePath(each))
     // To the proxy, if the kubeconfig has one.

@@ -4,7 +4,7 @@ import type { OperatorOptions } from '../../operator/options.ts'
 import { namesOf, type WebhookTarget } from '../../webhook/configurations.ts'
 import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
 import type { ManifestObject } from '../manifests.ts'
-import { metricsCertificate, metricsHost, metricsSecret } from './metrics.ts'
+import { metricsFolder, metricsHost, metricsSecret } from './metrics.ts'
 
 /** The same life as that of a self-made CA. */
 const CA_LIFE = `${10 * 365 * 24}h`
@@ -32,7 +32,7 @@ export function certManagerObjects(
   const mounts = target !== undefined && typeof webhooks?.certs !== 'object'
   const objects = [
     ...(mounts ? chainOf(`${name}-webhook`, certificateName(name), namesOf(target), place) : []),
-    ...(metricsCertificate(options)
+    ...(metricsFolder(options) !== undefined
       ? chainOf(`${name}-metrics`, metricsSecret(options), { dnsNames: [metricsHost(name, place.namespace)] }, place)
       : []),
   ]

@@ -5,7 +5,7 @@ import { hasWebhooks, type OperatorDescription } from '../../operator/descriptio
 import { usedResources } from '../../operator/used_kinds.ts'
 import { isLoopback } from '../../runtime/net/address.ts'
 import { certificateFolder, certificateName } from './cert_manager.ts'
-import { metricsCertificate, metricsNotes } from './metrics.ts'
+import { metricsFolder, metricsNotes } from './metrics.ts'
 import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf } from './ports.ts'
 import { namespaceOf } from '../../rights/account.ts'
@@ -57,8 +57,7 @@ function webhookProblem({ options }: OperatorDescription, service: string | unde
   if (service === `${name}-metrics` && portOf(addressOf(metrics)) !== undefined) {
     return `the Services of its webhooks and of its metrics are both called "${service}"; give webhooks.service another name`
   }
-  const [folder, other] = [certificateFolder(options), metricsCertificate(options)?.mount.mountPath]
-    .map((each) => each?.replace(/\/+$/, ''))
+  const [folder, other] = [certificateFolder(options), metricsFolder(options)].map((each) => each?.replace(/\/+$/, ''))
   if (folder === '/tmp' || other === '/tmp') {
     return 'a folder of certificates is /tmp, which is an empty folder of its pod; give it another one'
   }

@@ -1,4 +1,4 @@
-/** Builds what Prometheus needs to scrape an operator: the right, the ServiceMonitor, and the mounted certificate. */
+/** Builds what Prometheus needs to scrape an operator: the right, the ServiceMonitor, and the certificate. */
 import type { MetricsOptions, OperatorOptions } from '../../operator/options.ts'
 import { reviewsTokens } from '../../rights/likely.ts'
 
@@ -8,7 +8,8 @@ function secureOf({ metrics }: Pick<OperatorOptions, 'metrics'>): Pick<MetricsOp
   return typeof metrics === 'object' ? metrics : {}
 }
 
-function certsOf(options: Pick<OperatorOptions, 'metrics'>): string | undefined {
+/** Returns the folder of the certificate of the metrics; undefined without one. */
+export function metricsFolder(options: Pick<OperatorOptions, 'metrics'>): string | undefined {
   const { tls } = secureOf(options)
   return typeof tls === 'object' ? tls.certs : undefined
 }
@@ -24,20 +25,6 @@ export function metricsReader(options: OperatorOptions, labels: Labels): object 
   }
 }
 
-/** Returns the Secret with the certificate of the metrics, as it is mounted; undefined without one. */
-export function metricsCertificate(
-  options: OperatorOptions,
-):
-  | { readonly volume: object; readonly mount: { readonly mountPath: string; readonly [field: string]: unknown } }
-  | undefined {
-  const mountPath = certsOf(options)
-  if (mountPath === undefined) return undefined
-  return {
-    volume: { name: 'metrics-certs', secret: { secretName: metricsSecret(options) } },
-    mount: { name: 'metrics-certs', mountPath, readOnly: true },
-  }
-}
-
 /** Returns the name of the metrics' Service within the cluster. */
 export function metricsHost(name: string, namespace: string): string {
   return `${name}-metrics.${namespace}.svc`
@@ -47,7 +34,7 @@ export function metricsHost(name: string, namespace: string): string {
 export function metricsEndpoint(options: OperatorOptions, namespace: string): object {
   const { tls, auth } = secureOf(options)
   if (!tls) return { port: 'metrics' }
-  if (certsOf(options) === undefined) {
+  if (metricsFolder(options) === undefined) {
     throw new Error(
       `Cannot write manifests of operator "${options.name}": with tls: true, Prometheus cannot verify the metrics' ` +
         "certificate, which lives as long as the process; set metrics: { tls: { certs: '/metrics-certs' } } in " +
@@ -67,7 +54,7 @@ export function metricsEndpoint(options: OperatorOptions, namespace: string): ob
 
 export function* metricsNotes(options: OperatorOptions, certManager = false): Iterable<string> {
   const { name } = options
-  const certs = certsOf(options)
+  const certs = metricsFolder(options)
   if (certs !== undefined && !certManager) {
     const secret = metricsSecret(options)
     yield `The certificate of the metrics is mounted from the Secret "${secret}" at ${certs}: --cert-manager prints what keeps it`

@@ -2,7 +2,7 @@
 import { toMs } from '../../core/duration.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { certificateFolder, certificateName } from './cert_manager.ts'
-import { metricsCertificate } from './metrics.ts'
+import { metricsFolder, metricsSecret } from './metrics.ts'
 import type { DeployOptions } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
 
@@ -24,12 +24,15 @@ export function workload(
   const { name, leaderElection, sharding, grace } = description.options
   const graceMs = grace === undefined ? 30_000 : grace === 'forever' ? 3_600_000 : toMs(grace)
   const folder = hasWebhooks(description) ? certificateFolder(description.options) : undefined
-  const metricsCerts = metricsCertificate(description.options)
-  const volumes = [
-    { name: 'tmp', emptyDir: {} },
-    ...(folder === undefined ? [] : [{ name: 'certs', secret: { secretName: certificateName(name) } }]),
-    ...(metricsCerts ? [metricsCerts.volume] : []),
-  ]
+  const certificates = [
+    { name: 'certs', secretName: certificateName(name), mountPath: folder },
+    {
+      name: 'metrics-certs',
+      secretName: metricsSecret(description.options),
+      mountPath: metricsFolder(description.options),
+    },
+  ].filter(({ mountPath }) => mountPath !== undefined)
+  const secrets = certificates.map(({ name, secretName }) => ({ name, secret: { secretName } }))
   const container = {
     name: 'operator',
     image: image ?? name,
@@ -49,8 +52,7 @@ export function workload(
     },
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
-      ...(folder === undefined ? [] : [{ name: 'certs', mountPath: folder, readOnly: true }]),
-      ...(metricsCerts ? [metricsCerts.mount] : []),
+      ...certificates.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
     ],
   }
   return {
@@ -83,7 +85,7 @@ export function workload(
             }],
           }),
           containers: [container],
-          volumes,
+          volumes: [{ name: 'tmp', emptyDir: {} }, ...secrets],
         },
       },
     },

@@ -5,7 +5,6 @@ import { type AbortScope, abortScope } from '../../async/abort.ts'
 import { systemClock } from '../../async/clock.ts'
 import type { SessionRequest } from './session.ts'
 import { freePort } from '../../runtime/net/loopback.ts'
-import { exists } from '../../runtime/os/files.ts'
 import { onOutputClosed } from '../../runtime/os/terminal.ts'
 import { absolutePath, pathOfUrl, remove, urlOfPath } from '../../runtime/os/user_files.ts'
 import { lineWriter } from '../../testing/rights_recorder.ts'
@@ -41,7 +40,6 @@ export async function dev(run: DevRun): Promise<void> {
   const scope = abortScope()
   onOutputClosed(() => stopOnClosedOutput(scope))
   const { pretty, report } = reporter(options.json)
-  if (!(await exists(options.file))) throw new Error(`Cannot run ${title}: there is no such file`)
   const runtime = await findRuntime(options.runtime, title)
   const folder = await claimDevFolder(run.folder ?? FOLDER)
   try {
