@@ -5,7 +5,6 @@ import { exists } from '../runtime/os/files.ts'
 import { type Command, type Context, helpEntry, helpOf, parseArguments, UsageError } from './options.ts'
 import { packageVersion } from './package_files.ts'
 
-/** The summary of a command, what loads it, and its argument. */
 type Listed = readonly [summary: string, load: () => Promise<Command>, argument?: 'FILE' | 'SHELL']
 
 /** The random numbers of TLS are prepared while a command that serves is loaded. */
@@ -71,7 +70,6 @@ const VERSION: Command = {
   run: async (_, { print }) => print(await packageVersion()),
 }
 
-/** Returns all commands with their summaries. */
 async function declared(): Promise<readonly { name: string; summary: string; command: Command }[]> {
   return await Promise.all(
     Object.entries(COMMANDS).map(async ([name, [summary, load]]) => ({ name, summary, command: await load() })),

@@ -256,7 +256,6 @@ function linesOf(value: string): string[] {
   return value.split(/\r\n|[\n\r\u2028\u2029]/)
 }
 
-/** Returns a doc comment with a description of one or more lines. */
 function comment(description: string, indent: string): string {
   const lines = linesOf(description.replaceAll('*/', '* /').trim()).map((line) => line.trimEnd())
   if (lines.length === 1) return `${indent}/** ${lines[0]} */`

@@ -5,7 +5,6 @@ import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
 import type { FileRequest, LoadRequest, LoadResult } from './loader.ts'
 import { findRuntime, loadArguments, type Permissions } from './runtimes.ts'
 
-/** The file, and how it is loaded. */
 export interface Loaded {
   readonly file: string
   readonly runtime: RuntimeName | undefined
@@ -15,7 +14,6 @@ export interface Loaded {
 /** How long the import of the file may take. A first import of packages on Deno downloads them. */
 const LIMIT_MS = 30_000
 
-/** What a request needs beside the loading of the file. */
 interface Limits {
   /** How long the import of the file may take. */
   readonly limitMs?: number

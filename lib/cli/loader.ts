@@ -44,7 +44,6 @@ export type LoadRequest =
 /** The request with the file, as the user wrote it, and how long its import may take. */
 export type FileRequest = LoadRequest & { readonly file: string; readonly limitMs: number }
 
-/** The requested objects, and hints. */
 interface LoadAnswer {
   readonly objects: readonly object[]
   readonly notes: readonly string[]

@@ -86,7 +86,6 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
   return objects
 }
 
-/** Returns all documents that are not empty. */
 async function readDocuments(text: string, file: string): Promise<unknown[]> {
   if (text.trimStart().startsWith('{')) {
     try {

@@ -8,7 +8,6 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Reads the text of a value. */
 interface Form<T> {
   /** Returns undefined if the text is invalid. */
   readonly read: (text: string) => T | undefined
@@ -40,7 +39,6 @@ export type Values<O extends Options> =
     readonly passed: readonly string[]
   }
 
-/** What a command gets from the process. */
 export interface Context {
   /** The parent process at the start of the command: it may end while modules are loaded. */
   readonly parent: number
@@ -93,7 +91,6 @@ export function list(placeholder: string, help: string, form: Form<string> = TEX
   return { kind: 'list', placeholder, help, form, valueOf: (given) => given as readonly string[] }
 }
 
-/** Returns the form of a text that passes a test. */
 export function textLike(isValid: (text: string) => boolean, expected: string): Form<string> {
   return { read: (text) => isValid(text) ? text : undefined, expected }
 }
@@ -127,7 +124,6 @@ export const runtime: Option<RuntimeName | undefined> = value(
   oneOf<RuntimeName>('node', 'bun', 'deno'),
 )
 
-/** Returns the option with the namespace in which an operator runs. */
 export function namespaceOption(help: string): Option<string | undefined> {
   return value('NAME', help, textLike(isNamespace, 'a name of at most 63 lower-case letters, digits and dashes'))
 }

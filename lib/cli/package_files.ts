@@ -45,7 +45,6 @@ function packageJson(): string {
   return pathOfUrl(import.meta.resolve('kubeloop/package.json'))
 }
 
-/** Returns a file of the examples, by its path in their folder. */
 export async function readExample(name: string): Promise<string> {
   return await readText(absolutePath(folderOf(packageJson()), 'examples', name))
 }

@@ -43,7 +43,6 @@ function calledWith(current: RuntimeName, userAgent: string | undefined): Runtim
 /** The oldest Node that runs TypeScript well enough. `lib/cli/bin.js` has the same version. */
 export const OLDEST_NODE: readonly [number, number] = [22, 19]
 
-/** Returns an error message if this version of Node is too old. */
 export function nodeTooOld(version: string, file: string): string | undefined {
   if (!isOlder(version.replace(/^v/, ''), OLDEST_NODE)) return undefined
   const what = /\.[cm]?ts$/.test(file) ? '.ts files need' : 'kubeloop needs'
@@ -113,7 +112,6 @@ export function loadArguments(
 /** Flags of Deno with what they allow, as `--allow-net` with hosts. */
 export type Permissions = Readonly<Record<string, readonly string[]>>
 
-/** Returns the permissions that kubeloop needs and those of the user. */
 function denoPermissions({ server, webhooks, monitoring, variables, passed }: Launch): string[] {
   const needed = {
     '--allow-net': [server, webhooks, monitoring],
@@ -157,7 +155,6 @@ export async function findRuntime(requested: RuntimeName | undefined, file: stri
   return { name, program, version }
 }
 
-/** Returns the runtime that the user called this command with. */
 export function callingRuntime(): RuntimeName {
   return calledWith(thisRuntime().name, optionalEnv('npm_config_user_agent'))
 }

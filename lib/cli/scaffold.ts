@@ -3,7 +3,6 @@ import { denoFlags } from '../operator/permissions.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { USER } from './deploy/workload.ts'
 
-/** The names of an operator and its first kind. */
 export interface SampleNames {
   readonly name: string
   readonly group: string
@@ -25,7 +24,6 @@ export const TAKEN_KINDS: ReadonlySet<string> = new Set(
   'Deployment Lease LeadershipLost Desired ObjectOf Error Promise Object'.split(' '),
 )
 
-/** Returns the variable of an object of a kind. */
 function variableOf(kind: string): string {
   const name = kind[0]!.toLowerCase() + kind.slice(1)
   return TAKEN.has(name) ? 'object' : name
@@ -99,7 +97,6 @@ export function scriptsOf(runtime: RuntimeName, file: string): Readonly<Record<s
   }
 }
 
-/** Returns the other files of a new project. */
 export function projectTexts(runtime: RuntimeName, file: string): Readonly<Record<string, string>> {
   const { image, entry, env = '', setup, script } = TEXTS[runtime]
   const bundle = `${file.replace(/^.*\//, '').replace(/\.ts$/, '')}.js`

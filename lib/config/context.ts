@@ -128,7 +128,6 @@ function chooseContext(config: Kubeconfig, name: string | undefined): { context:
   return { context, fields }
 }
 
-/** Returns the entry that a field of a context refers to. */
 function entry(entries: ReadonlyMap<string, Fields>, context: Fields, field: 'cluster' | 'user'): Fields | undefined {
   const name = context.text(field)
   if (name === undefined) return undefined
@@ -187,7 +186,6 @@ function constant(text: string): Source<string> {
   return { read: () => Promise.resolve(text), invalidate() {} }
 }
 
-/** Returns the text of the file that a field names, if it names one. */
 function rotating(
   fields: Fields,
   name: string,

@@ -24,7 +24,6 @@ export interface Environment {
   exec?(command: string, args: readonly string[], options: ExecOptions): Promise<ExecResult>
 }
 
-/** The machine that this process runs on. */
 export const systemEnvironment: Environment = {
   clock: systemClock,
   env,

@@ -28,7 +28,6 @@ export function execCredentials(
   return new ExecCredentials(readExecPlugin(exec, clusterInfo(cluster)), around)
 }
 
-/** The cluster that a user's credentials are for. */
 export interface ClusterOfUser {
   readonly cluster: Fields
   readonly server: string

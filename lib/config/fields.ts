@@ -1,7 +1,6 @@
 /** Reads fields of an external document. Errors name file and field, and never quote values. */
 import { ConfigError } from '../core/errors.ts'
 
-/** A mapping in a file. */
 export class Fields {
   /** The path of the file, for messages and relative paths. */
   readonly file: string

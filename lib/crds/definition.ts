@@ -52,7 +52,6 @@ export interface Dependencies {
   readonly leftovers?: Leftovers | undefined
 }
 
-/** The work on the definitions of these kinds. */
 export interface Work extends Dependencies {
   readonly resources: readonly AnyResource[]
   readonly signal: AbortSignal

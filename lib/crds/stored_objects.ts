@@ -16,7 +16,6 @@ export interface StoredVersion<Theirs> {
   readonly served: Theirs | undefined
 }
 
-/** A definition in a cluster. */
 interface Live<Theirs> {
   readonly spec: {
     readonly versions: readonly Theirs[]
@@ -86,7 +85,6 @@ export async function forEachStored(
   return seen
 }
 
-/** Returns the resource of a version of a definition. */
 export function resourceOf(
   { spec: { group, scope, names: { kind, plural } } }: CustomResourceDefinition,
   version: string,

@@ -5,7 +5,6 @@ import type { RoleRules, Rule } from './rules.ts'
 
 export const RBAC = 'rbac.authorization.k8s.io'
 
-/** An object of these, or of a manifest. */
 export interface AccountObject {
   readonly apiVersion: string
   readonly kind: string
@@ -17,7 +16,6 @@ export interface AccountObject {
   readonly [field: string]: unknown
 }
 
-/** Returns the namespace in which an operator runs. */
 export function namespaceOf(
   { options: { name } }: OperatorDescription,
   { namespace }: { readonly namespace?: string | undefined } = {},
@@ -25,7 +23,6 @@ export function namespaceOf(
   return namespace ?? `${name}-system`
 }
 
-/** Returns the ServiceAccount of an operator, and its roles. */
 export function accountObjects(name: string, namespace: string, rules: RoleRules): AccountObject[] {
   const metadata = { name, namespace, labels: labelsOf(name) }
   return [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }, ...rolesOf(name, namespace, rules)]

@@ -21,7 +21,6 @@ import { crdOf } from '../schema/crds.ts'
 import { configurationNames } from '../webhook/ownership.ts'
 import { distinct, type Right, rightsOn, type RoleRules, rulesOf } from './rules.ts'
 
-/** Whether the operator reviews the tokens of its scrapers. */
 export function reviewsTokens({ metrics }: OperatorDescription['options']): boolean {
   return typeof metrics === 'object' && metrics.auth === true
 }
@@ -36,7 +35,6 @@ export interface Place {
   readonly cluster?: ClusterDescription | undefined
 }
 
-/** Returns the rules of an operator that runs in this namespace. */
 export function rightsOf(description: OperatorDescription, namespace: string): RoleRules {
   return rulesOf(likelyRights(description, { namespace }))
 }

@@ -18,7 +18,6 @@ export interface Rule {
   readonly resourceNames?: readonly string[]
 }
 
-/** The rules of an operator in one cluster. */
 export interface RoleRules {
   /** For a ClusterRole. */
   readonly everywhere: readonly Rule[]
@@ -26,7 +25,6 @@ export interface RoleRules {
   readonly inNamespaces: ReadonlyMap<string, readonly Rule[]>
 }
 
-/** Returns a right for each verb and each name. */
 export function rightsOn(
   namespace: string | undefined,
   group: string,
@@ -37,7 +35,6 @@ export function rightsOn(
   return names.flatMap((name) => verbs.map((verb) => ({ namespace, group, resource, verb, name })))
 }
 
-/** Returns the rights, each once. */
 export function distinct(rights: readonly Right[]): Right[] {
   return [...new Map(rights.map((right) => [JSON.stringify(right), right])).values()]
 }

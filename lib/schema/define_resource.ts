@@ -140,7 +140,6 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
   return { group, version, kind, plural, scope, definition: described }
 }
 
-/** Returns why the API server would refuse a deprecation, or undefined. */
 function deprecationProblem(deprecated: boolean | string | undefined): string | undefined {
   if (typeof deprecated !== 'string') return undefined
   const isText = deprecated !== '' && new TextEncoder().encode(deprecated).length <= 256 && !/\p{C}/u.test(deprecated)

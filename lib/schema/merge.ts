@@ -144,7 +144,6 @@ export function refuseLoneDefault(field: JsonSchema, place: Place): void {
   }
 }
 
-/** Returns the conditions that all alternatives share. */
 function commonConditions([first = {}, ...others]: readonly JsonSchema[]): JsonSchema {
   return filtered(
     first,

@@ -30,7 +30,6 @@ export function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault
   return wire
 }
 
-/** Throws a TypeError if a stated value does not fit its schema. */
 export function checkFit(what: string, schema: $ZodType, value: unknown, place: Place): void {
   const [issue] = issuesOf(schema, value)
   if (!issue) return

@@ -18,7 +18,6 @@ import type { JsonSchema } from '../core/resource.ts'
 import type { Check, Definition } from './zod_tree.ts'
 import type { Place } from './refusal.ts'
 
-/** Refinements that are left out. */
 export interface Refinements {
   /** Set if there is one. */
   found: boolean
@@ -200,7 +199,6 @@ function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step):
   }
 }
 
-/** Tests whether an object must have this field. */
 export function isRequired(field: $ZodType): boolean {
   return field._zod.optin === undefined
 }

@@ -4,7 +4,6 @@ import { conjunction, RANGES } from './scalars.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 
-/** Returns the schema that accepts only these values. */
 export function valuesSchema(values: Iterable<unknown>, place: Place): JsonSchema {
   const all = [...values]
   const present = all.filter((value) => value !== null)

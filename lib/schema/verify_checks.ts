@@ -34,7 +34,6 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== ''
 }
 
-/** Verifies that a schema is of the type that a check is for. */
 export function verifyType(what: string, type: 'array' | 'object', schema: JsonSchema, refuse: Refuse): void {
   if (schema['type'] !== type) refuse(`given ${what}`, `it is for ${type === 'array' ? 'arrays' : 'objects'}`)
 }

@@ -48,7 +48,6 @@ export function plan(
   return { do: 'delete', propagation: given, unblock: false }
 }
 
-/** Returns whether an object waits for the deletion of its dependents. */
 function isWaiting({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean {
   return deletionTimestamp !== undefined && finalizers.includes(FOREGROUND)
 }

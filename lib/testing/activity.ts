@@ -23,7 +23,6 @@ const MAX_NAMED = 5
 /** An error names addresses with more requests than this since the last rest. */
 const MAX_QUIET_REQUESTS = 50
 
-/** A part of a world that is idle or busy. */
 export interface Watched {
   idle(): boolean
   /** Returns descriptions of its work, for an error. */

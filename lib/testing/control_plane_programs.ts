@@ -21,7 +21,6 @@ export interface ProgramOptions {
   readonly extraArgs: ExtraArgs
 }
 
-/** A program's command, and its probe. */
 export interface Program {
   readonly name: ProgramName
   readonly command: string

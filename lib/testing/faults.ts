@@ -106,7 +106,6 @@ export interface Fault {
   repeat?: boolean
 }
 
-/** The active faults of a world. */
 export interface Faults {
   /** The number of requests that wait: for a `delay`, for an answer that was dropped, or for a `retryAfter`. */
   readonly delayed: number
@@ -125,7 +124,6 @@ export interface Faults {
   serve(service: string, signal: AbortSignal, act: () => Promise<Response>): Promise<Response>
 }
 
-/** A checked fault. */
 export type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter' | 'service'> & {
   readonly service: string | undefined
   readonly cluster: string | null | undefined

@@ -182,7 +182,6 @@ export async function callIn(
   return await replica.call(() => handler(request))
 }
 
-/** The servers of an operator's options. */
 const OWN_SERVERS: readonly string[] = ['health', 'metrics', 'profiling']
 
 /**

@@ -32,7 +32,6 @@ export interface AskedRight {
   readonly at?: string
 }
 
-/** The path of a request that is not for a resource. */
 export interface AskedPath {
   readonly operator: string
   readonly cluster?: string
@@ -252,7 +251,6 @@ const UNSENT: Readonly<Record<string, readonly string[]>> = { status: ['patch'],
 /** Every authenticated user may read these, by the roles system:discovery and system:public-info-viewer. */
 const ALLOWED_PATHS = /^\/(?:$|(?:apis?|openapi|version|healthz|livez|readyz)(?:\/|$))/
 
-/** Yields the rights to act as another user. */
 function* impersonations(headers: Readonly<Record<string, string>>): Generator<Asked> {
   const impersonate = (resource: string, name: string, group = '', namespace = ''): Asked => {
     return { ...NOTHING, verb: 'impersonate', group, resource, namespace, name }

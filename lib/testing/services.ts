@@ -11,7 +11,6 @@ import { originOf } from './origins.ts'
 /** Hosts of real servers of a test. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
-/** The services of a world, by their origins. */
 export class Services {
   readonly #handlers = new Map<string, Fetch>()
   readonly #activity: Activity
@@ -42,7 +41,6 @@ export class Services {
     this.#restore?.()
   }
 
-  /** Answers a request of the operator. */
   readonly fetch: ScopedFetch = async (request, real) => {
     const { origin, hostname, pathname } = new URL(request.url)
     const handler = this.#handlers.get(origin)

@@ -103,7 +103,6 @@ function identityOf(election: OperatorOptions['leaderElection'], number: number)
   return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
 }
 
-/** Returns what a world watches of the controllers of a replica. */
 function watchedOf({ controllers, manager }: Parts, replica: Replica): Watched {
   // The keys of a warm-up wait for the lease. Clusters come with their controllers, and go.
   // After the election, a leader waits for late watches first. A stop drops the keys that wait.

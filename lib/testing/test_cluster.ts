@@ -15,7 +15,6 @@ import { type World, world, type WorldOptions } from './world.ts'
 import { createMissing } from './world_account.ts'
 
 const VARIABLE = 'KUBELOOP_TEST_CLUSTER'
-/** The real time between two checks. */
 const CHECK_MS = 100
 
 /** Options of {@link testCluster}: those of a world that a real cluster has, too. */

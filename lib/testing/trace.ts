@@ -55,7 +55,6 @@ export class Trace {
     this.#beganMs = clock.monotonic()
   }
 
-  /** Returns the entries, the oldest first. */
   entries(): readonly TraceEntry[] {
     return this.#entries.slice(-MAX_ENTRIES)
   }

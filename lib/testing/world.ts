@@ -398,7 +398,6 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   }
 }
 
-/** Creates what a world begins with. */
 async function prepare(
   clusters: WorldClusters,
   description: OperatorDescription,

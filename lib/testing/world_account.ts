@@ -25,7 +25,6 @@ export function missingNamespace(account: TrialAccount | undefined, objects: rea
   return isStated ? [] : [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: account.namespace } }]
 }
 
-/** Creates the objects that do not exist. */
 export async function createMissing(
   admin: Cluster,
   objects: readonly object[],

@@ -30,7 +30,6 @@ interface WorldCluster {
   readonly operator: Transport
 }
 
-/** What a world is made of. */
 export interface WorldParts {
   readonly description: OperatorDescription
   readonly clock: FakeClock

@@ -52,7 +52,6 @@ export function reporter(json: boolean): { readonly pretty: boolean; readonly re
   return { pretty, report }
 }
 
-/** The column of remarks. */
 const REMARK = 74
 
 export function prettyLines(event: DevEvent): string[] {

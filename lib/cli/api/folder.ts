@@ -124,7 +124,6 @@ export class StateFile {
     this.#options = options
   }
 
-  /** Schedules a save. */
   changed(): void {
     this.#dirty = true
     // On a slow disk, states would pile up in memory.

@@ -24,7 +24,6 @@ export function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
   })
 }
 
-/** The interval of checks that npm still runs. */
 const NPM_CHECK_MS = 500
 
 /** Stops the command with npm: a signal to npm or npx ends it and its shell, but does not reach this process. */

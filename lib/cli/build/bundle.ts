@@ -15,7 +15,6 @@ export type UsedParts = Readonly<
   >
 >
 
-/** What loading an operator's file shows. */
 export interface BuildFacts extends UsedParts {
   readonly name: string
 }
@@ -173,7 +172,6 @@ async function sourceNotes(
 
 const COMPUTED = /\bimport\(\s*(?:[^"'`\s]|`[^`]*\$\{)/
 
-/** Whether a bundled file is kubeloop's. */
 function isOwn(input: string, own: string | undefined): boolean {
   return own !== undefined && isOwnPath(absolutePath(input), own)
 }

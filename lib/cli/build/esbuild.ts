@@ -5,7 +5,6 @@ import { installedFile } from '../../runtime/os/modules.ts'
 import { urlOfPath } from '../../runtime/os/user_files.ts'
 import { isOlder } from '../runtimes.ts'
 
-/** The part of esbuild that is used. */
 export type Esbuild = Pick<typeof esbuild, 'version' | 'build' | 'transform'>
 
 /** The oldest version that is known to work. */

@@ -145,7 +145,6 @@ async function serveUntilStopped(
   }
 }
 
-/** Wraps a transport to save the state after each successful write. */
 function notingWrites(inner: Transport, file: StateFile): Transport {
   return async (request) => {
     const response = await inner(request)
@@ -161,7 +160,6 @@ function reachable(host: string): string {
   return address.includes(':') ? `[${address}]` : address
 }
 
-/** Returns a log that reports the failures of the server. */
 function logTo(report: (event: DevEvent) => void): Log {
   const line = (kind: 'problem' | 'warning') => (message: string, fields?: Readonly<Record<string, unknown>>): void => {
     const error = fields?.['error']

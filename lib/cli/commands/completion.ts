@@ -35,7 +35,6 @@ function summariesOf(commands: Declared): (readonly [name: string, summary: stri
   return [...commands.map(({ name, summary }) => [name, summary] as const), ['help', 'print the options of a command']]
 }
 
-/** Returns a text in single quotes of a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

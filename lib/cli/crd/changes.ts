@@ -17,7 +17,6 @@ type ForeignVersion = NonNullable<NonNullable<ForeignCrd['spec']>['versions']>[n
 const BREAKS = 'breaks stored objects'
 const MAY_BREAK = 'may break stored objects'
 
-/** The definition as another tool wrote it. */
 export interface CommittedCrd extends ForeignCrd {
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> }
   /** A definition of apiextensions.k8s.io/v1beta1 kept all fields, and may still do so. */
@@ -67,7 +66,6 @@ export function crdChanges(committed: CommittedCrd, ours: CustomResourceDefiniti
   return found
 }
 
-/** Returns names with what the server fills in. */
 function defaultNames(names: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const kind = String(names['kind'])
   return { ...names, singular: names['singular'] || kind.toLowerCase(), listKind: names['listKind'] || `${kind}List` }
@@ -266,7 +264,6 @@ function differences(was: unknown, is: unknown, path: string): readonly CrdChang
 
 const MAX_SHOWN = 80
 
-/** Formats a value as short JSON. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'absent'
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text

@@ -68,7 +68,6 @@ function placeOf(
   }
 }
 
-/** Returns what is wrong with the cost of a rule. */
 function costText(message: string, isMessage: boolean): string | undefined {
   const over = OVER.exec(message)?.[1]
   if (SUM.test(message) && over) {

@@ -4,7 +4,6 @@ import { INJECTED_CA } from './cert_manager.ts'
 import { markOf } from './folder.ts'
 import { parseImage } from './image.ts'
 
-/** The part of a Deployment that is read here. */
 export interface Workload extends ManifestObject {
   readonly spec: {
     readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } }
@@ -28,7 +27,6 @@ export function workloadOf(objects: readonly ManifestObject[]): Workload {
   return objects.find(({ kind }) => kind === 'Deployment') as Workload
 }
 
-/** Returns the namespaces of objects beside the operator's own, sorted. */
 function placedElsewhere(objects: readonly ManifestObject[]): string[] {
   const { metadata: { namespace: own } } = workloadOf(objects)
   const places = objects.flatMap(({ metadata: { namespace } }) => namespace === undefined ? [] : [namespace])

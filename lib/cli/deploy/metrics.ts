@@ -25,7 +25,6 @@ export function metricsReader(options: OperatorOptions, labels: Labels): object 
   }
 }
 
-/** Returns the name of the metrics' Service within the cluster. */
 export function metricsHost(name: string, namespace: string): string {
   return `${name}-metrics.${namespace}.svc`
 }

@@ -5,7 +5,6 @@ import { isLoopback } from '../../runtime/net/address.ts'
 import { WEBHOOK_PORT } from '../../webhook/defaults.ts'
 import type { DeployOptions } from './options.ts'
 
-/** Returns the address in an option of the operator. */
 export function addressOf(
   stated: number | string | { readonly address?: number | string } | undefined,
 ): number | string | undefined {

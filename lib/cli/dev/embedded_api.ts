@@ -52,7 +52,6 @@ export interface EmbeddedApiOptions {
   readonly model?: Pick<LoopModel, 'changed' | 'keepAll'> | undefined
 }
 
-/** The content of the state file: the operator's own cluster, and the other ones. */
 interface DevState extends SavedState {
   readonly clusters?: Readonly<Record<string, SavedState>>
 }

@@ -263,7 +263,6 @@ function isOwn(text: string): boolean {
   return /^(?:added|deleted|deletion began|\S+ (?:changed|.*→))/s.test(text)
 }
 
-/** Returns the cause that the operator names for a change. */
 function summaryOf({ type, object, before }: Change): string {
   if (type !== 'MODIFIED' || !before) return type.toLowerCase()
   const [now, old] = [object, before] as object[] as KubeObject[]
@@ -280,7 +279,6 @@ function managerOf({ metadata }: Stored, before: StoredChange['before']): string
   return metadata.managedFields?.find((each) => !known.has(each))?.manager
 }
 
-/** Returns the state of an object in a word or two. */
 function stateOf({ metadata, status }: Stored): string | undefined {
   if (metadata.deletionTimestamp) return 'deleting'
   const { conditions, phase, readyReplicas, replicas } = Object(status) as Record<string, unknown>

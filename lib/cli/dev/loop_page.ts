@@ -53,7 +53,6 @@ export interface ServedLoop {
   close(): Promise<void>
 }
 
-/** Serves the page on a free port of 127.0.0.1. */
 export async function serveLoop(
   { clock, send }: Pick<LoopPageOptions, 'clock' | 'send'>,
 ): Promise<ServedLoop> {
@@ -76,7 +75,6 @@ export async function serveLoop(
   }
 }
 
-/** Returns the page as a function of the Fetch API. */
 export function loopPage(
   { model, token, clock, read, send }: LoopPageOptions,
 ): { readonly fetch: Fetch; close(): void } {

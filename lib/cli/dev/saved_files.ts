@@ -99,7 +99,6 @@ export class SavedFiles {
   }
 }
 
-/** Returns the files whose stamps differ. */
 function changed(before: Stamps, after: Stamps): string[] {
   return [...after].filter(([file, stamp]) => before.get(file) !== stamp).map(([file]) => file)
 }
@@ -123,7 +122,6 @@ async function scan(entry: string): Promise<Scan> {
   return { stamps, texts }
 }
 
-/** Returns the stamps of files, by their paths. */
 export async function stampsOf(files: Iterable<string>): Promise<Stamps> {
   return new Map(await Promise.all([...files].map(async (file) => [file, await stampOf(file)] as const)))
 }

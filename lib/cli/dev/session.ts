@@ -44,7 +44,6 @@ export const OUTPUT_CLOSED = 88
 /** The value of KUBELOOP_AS for the account of the operator's manifests. No account has this name. */
 export const ITS_OWN = '*'
 
-/** The account with whose rights the operator runs. */
 export interface SessionAccount {
   readonly namespace: string
   readonly name: string
@@ -53,7 +52,6 @@ export interface SessionAccount {
   readonly manifests: readonly Manifest[]
 }
 
-/** The operator's description of itself. */
 export interface SessionRequest {
   readonly operator: string
   readonly pid: number
@@ -110,7 +108,6 @@ export interface LoopError {
   readonly line?: string
 }
 
-/** A run that has ended. */
 export type LoopRun =
   & Pick<ReconcileReport, 'controller' | 'kind' | 'key' | 'cluster' | 'causes' | 'count' | 'attempt' | 'writes'>
   & {
@@ -132,7 +129,6 @@ export interface LoopQueue {
   readonly heldCount: number
 }
 
-/** What has happened since the last batch. */
 export interface LoopBatch {
   readonly runs: readonly LoopRun[]
   /** Absent if nothing has changed. */

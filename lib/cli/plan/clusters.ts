@@ -4,7 +4,6 @@ import { systemClock } from '../../async/clock.ts'
 import type { OperatorDescription } from '../../operator/description.ts'
 import { type ClusterRecord, replay } from '../../testing/mirror/record.ts'
 
-/** Where the operator's clusters are. */
 export interface Sources {
   /** Describes the operator's own cluster. */
   readonly config: ClusterConfig

@@ -11,7 +11,6 @@ import { grantNotes, type LeastRights, leastRights } from './least.ts'
 import { readRecord } from './record.ts'
 import type { WrittenRule } from './written_roles.ts'
 
-/** What the command asks of the operator's process. */
 export interface RightsRequest {
   /** Where the operator runs. Default: `NAME-system`. */
   readonly namespace?: string | undefined

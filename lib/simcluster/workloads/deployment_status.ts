@@ -58,7 +58,6 @@ export function progressing(conditions: Conditions): V1DeploymentCondition | und
   return conditions.find(({ type }) => type === 'Progressing')
 }
 
-/** Returns the counts and whether enough pods are available. */
 export function statusOf(seen: StatusSeen): V1DeploymentStatus {
   const { deployment, fresh, all, conditions } = seen
   const sum = (name: 'replicas' | 'readyReplicas' | 'availableReplicas' | 'terminatingReplicas'): number =>
@@ -125,7 +124,6 @@ function hasProgressed(before: V1DeploymentStatus, after: V1DeploymentStatus): b
   return counts(after).some((count, at) => count > counts(before)[at]!)
 }
 
-/** Returns when a Deployment has its deadline. */
 function dueMs({ lastUpdateTime = '' }: V1DeploymentCondition, deadline: number): number {
   return Date.parse(lastUpdateTime) + deadline * 1000
 }

@@ -23,7 +23,6 @@ export const podsByOwner: Index<V1Pod> = defineIndex(Pod, byOwner)
 export const setsByOwner: Index<V1ReplicaSet> = defineIndex(ReplicaSet, byOwner)
 export const jobsByOwner: Index<V1Job> = defineIndex(Job, byOwner)
 
-/** An object with a selector of its dependents. */
 export interface Selecting extends KubeObject {
   readonly metadata: KubeObject['metadata'] & { readonly namespace: string }
   readonly spec?: { readonly selector?: V1LabelSelector }
@@ -67,7 +66,6 @@ export async function orphansOf<T extends KubeObject>(client: Client, index: Ind
   return (await client.lookup(index, ORPHANS, { namespace })).filter((each) => selects(owner, each))
 }
 
-/** Resolves with the workloads that may adopt an object. */
 export async function adopters<T extends Selecting>(
   client: Client,
   resource: ResourceOf<T>,

@@ -22,7 +22,6 @@ export interface PodCreation {
   readonly make: () => Promise<V1Pod>
 }
 
-/** Why a pod could not be created or deleted. */
 export interface Failure {
   readonly reason: 'FailedCreate' | 'FailedDelete'
   readonly message: string
@@ -110,7 +109,6 @@ export function unlessNamespaceEnds<T>(write: Promise<T>): Promise<T | undefined
   return unlessRefused(write, isNamespaceEnding)
 }
 
-/** Returns whether a write was refused because the namespace is being deleted. */
 export function isNamespaceEnding(error: unknown): boolean {
   return isReason(error, 'NotFound') || isReason(error, 'Forbidden') && /being terminated/.test(messageOf(error))
 }

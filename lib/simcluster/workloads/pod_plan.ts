@@ -10,7 +10,6 @@ import type {
 import { instant } from '../../core/duration.ts'
 import type { PodFailure, PodRule } from './pod_script.ts'
 
-/** How long pods take. */
 export interface PodTimes {
   /** From the start of a pod until it is Running and Ready. */
   readonly readyMs: number
@@ -172,7 +171,6 @@ function runningStatus(moment: PodSeen): V1PodStatus {
   )
 }
 
-/** All its containers have ended, with code 0. */
 function succeededStatus(moment: PodSeen): V1PodStatus {
   return statusIn('Succeeded', moment, { reason: 'PodCompleted' }, (each, known) => completed(moment, each, known))
 }

@@ -1,7 +1,6 @@
 /** Computes the sizes of the ReplicaSets of a Deployment during a rollout, a scaling, and a pause. */
 import type { V1Deployment, V1ReplicaSet } from 'kubeloop/kinds'
 
-/** A ReplicaSet with the size that it gets. */
 export interface Sized {
   readonly set: V1ReplicaSet
   size: number

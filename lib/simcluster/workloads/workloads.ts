@@ -30,7 +30,6 @@ export interface WorkloadsOptions {
   readonly uuid?: (() => string) | undefined
 }
 
-/** Runs the controllers and the node of one cluster. */
 export class Workloads {
   readonly #options: WorkloadsOptions
   readonly #app: Operator = operator({ name: 'workloads', grace: '1s' })

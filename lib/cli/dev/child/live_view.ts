@@ -17,7 +17,6 @@ import { foldFailures } from '../../../controller/failures.ts'
 import type { WriteRecord } from '../../../client/client.ts'
 import type { ReconcileReport } from '../../../controller/controller.ts'
 
-/** A start after the first one. */
 export interface Restart {
   readonly changed: string | undefined
   /** Undefined if unknown. */
@@ -124,7 +123,6 @@ export class LiveView {
     return count < 4 || (count & (count - 1)) === 0 ? count : undefined
   }
 
-  /** Returns whether the object of a key is known to be gone. */
   #noteGone(report: ReconcileReport): boolean {
     const { causes } = report
     const [deleted, added] = [causes.lastIndexOf('deleted'), causes.lastIndexOf('added')]
@@ -133,7 +131,6 @@ export class LiveView {
     return this.#gone.has(idOf(report))
   }
 
-  /** Returns the line of source of the user's innermost frame. */
   #sourceLine(error: unknown): string[] {
     const place = placeOfError(error, userFrames)
     return place ? [this.#placeLine(place)] : []

@@ -65,7 +65,6 @@ export class Loop {
     }
   }
 
-  /** Returns a tracing that holds runs, around that of the operator. */
   #around(inner: Tracing | undefined): Tracing {
     return {
       reconcile: (run, work, judge) => {
