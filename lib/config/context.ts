@@ -7,7 +7,7 @@ import { connectionRights, parseProxy } from '../runtime/net/address.ts'
 import { flagsOfRights, lacking, type Right } from '../runtime/os/env.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
-import { type ClusterOfUser, execCredentials, programOf } from './exec_plugin.ts'
+import { type ClusterOfUser, ExecCredentials, programOf } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
@@ -237,7 +237,7 @@ async function readUser(user: Fields, of: ClusterOfUser, around: Surroundings): 
   const dynamic: Source<Credentials> | undefined = token || basic
     ? undefined
     : execFields
-    ? execCredentials(execFields, of, around)
+    ? new ExecCredentials(execFields, of, around)
     : provider && (await legacyProvider(provider, of.server))
 
   if (!pair && !token && !basic && !dynamic) return undefined

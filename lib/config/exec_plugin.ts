@@ -19,15 +19,6 @@ import { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import { checkCertificate, checkKey } from './pem.ts'
 
-/** Returns the credentials of a user's `exec` entry. Does not run the plugin yet. @throws ConfigError */
-export function execCredentials(
-  exec: Fields,
-  cluster: ClusterOfUser,
-  around: { readonly environment: Environment; readonly log: Log },
-): ExecCredentials {
-  return new ExecCredentials(readExecPlugin(exec, clusterInfo(cluster)), around)
-}
-
 export interface ClusterOfUser {
   readonly cluster: Fields
   readonly server: string
@@ -90,6 +81,7 @@ interface Run {
   join(closed: AbortSignal | undefined): void
 }
 
+/** The credentials of a user's `exec` entry. */
 export class ExecCredentials {
   readonly #plugin: ExecPlugin
   readonly #environment: Environment
@@ -100,8 +92,13 @@ export class ExecCredentials {
   #failed: { readonly error: unknown; readonly pauseMs: number; readonly untilMs: number } | undefined
   #refusedMs = -Infinity
 
-  constructor(plugin: ExecPlugin, { environment, log }: { readonly environment: Environment; readonly log: Log }) {
-    this.#plugin = plugin
+  /** Does not run the plugin yet. @throws ConfigError if the entry is invalid. */
+  constructor(
+    exec: Fields,
+    cluster: ClusterOfUser,
+    { environment, log }: { readonly environment: Environment; readonly log: Log },
+  ) {
+    this.#plugin = readExecPlugin(exec, clusterInfo(cluster))
     this.#environment = environment
     this.#log = log
   }

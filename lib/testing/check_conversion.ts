@@ -104,11 +104,7 @@ function objectsOf(resource: DefinedResource, setup: ArbitrarySetup): FastCheck.
   }
   const head = { apiVersion: apiVersionOf(resource), kind: resource.kind }
   return fc.record(parts, { requiredKeys: isRequired(spec) ? ['metadata', 'spec'] : ['metadata'] })
-    .map((object) => withVersionDefaults(resource, wire({ ...head, ...object })))
-}
-
-function wire(object: object): KubeObject {
-  return JSON.parse(JSON.stringify(object)) as KubeObject
+    .map((object) => withVersionDefaults(resource, JSON.parse(JSON.stringify({ ...head, ...object })) as KubeObject))
 }
 
 /** A review of one object takes no turn. */

@@ -24,6 +24,7 @@ export function workload(
   const { name, leaderElection, sharding, grace } = description.options
   const graceMs = grace === undefined ? 30_000 : grace === 'forever' ? 3_600_000 : toMs(grace)
   const folder = hasWebhooks(description) ? certificateFolder(description.options) : undefined
+  const ports = reachable(description, deploy)
   const certificates = [
     { name: 'certs', secretName: certificateName(name), mountPath: folder },
     {
@@ -38,7 +39,7 @@ export function workload(
     image: image ?? name,
     // The last line of the log says why the process ended.
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    ...portsOf(description, deploy),
+    ...(ports.length > 0 && { ports }),
     ...probesOf(description),
     // Without a NetworkPolicy any pod may send reviews: of the largest that are accepted, all that are open fit in.
     resources: {
@@ -90,11 +91,6 @@ export function workload(
       },
     },
   }
-}
-
-function portsOf(description: OperatorDescription, deploy: DeployOptions): object {
-  const ports = reachable(description, deploy)
-  return ports.length > 0 ? { ports } : {}
 }
 
 function probesOf({ options: { health } }: OperatorDescription): object {

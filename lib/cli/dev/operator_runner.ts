@@ -87,7 +87,8 @@ export class OperatorRunner {
     this.#child = undefined
     if (end.code === OUTPUT_CLOSED) return onOutputClosed()
     // Ctrl-C may reach the operator before this process.
-    if (await this.#stopsSoon(signal)) return
+    await pause(this.#options.clock, 100, signal)
+    if (signal.aborted) return
     // A file that does not run has reported that, and an operator that has run only its error.
     if (end.code === REPORTED && this.#operatorPid === undefined) return
     const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
@@ -134,11 +135,6 @@ export class OperatorRunner {
     if (!await isInTime(this.#options.clock, STOP_MS, child.ended)) this.kill()
     await child.ended
     this.#child = undefined
-  }
-
-  async #stopsSoon(signal: AbortSignal): Promise<boolean> {
-    await pause(this.#options.clock, 100, signal) // aborted: returned below
-    return signal.aborted
   }
 
   #guard(): void {

@@ -1,8 +1,8 @@
 /** Gives each namespace its ServiceAccount `default`, and fills the Secrets with tokens of ServiceAccounts. */
-import { isReason, type Operator } from 'kubeloop'
+import type { Operator } from 'kubeloop'
 import { Namespace, Secret, ServiceAccount } from 'kubeloop/kinds'
 import { encodeBase64 } from '../../core/base64.ts'
-import { unlessNamespaceEnds, unlessRefused } from './pod_changes.ts'
+import { unlessGone, unlessNamespaceEnds } from './pod_changes.ts'
 
 const NAME = 'kubernetes.io/service-account.name'
 const UID = 'kubernetes.io/service-account.uid'
@@ -44,7 +44,7 @@ export function addAccountTokens(app: Operator, ca: () => string | undefined): v
         draft.metadata.annotations = { ...draft.metadata.annotations, [UID]: account.metadata.uid }
       })
       // Its deletion queues it no more.
-      await unlessRefused(filled, (error) => isReason(error, 'NotFound'))
+      await unlessGone(filled)
     })
 }
 

@@ -1,8 +1,8 @@
 /** Keeps the claims of a StatefulSet: their owners say with what the garbage collector deletes them. */
-import { type Client, isReason, type KubeObject, owners } from 'kubeloop'
+import { type Client, type KubeObject, owners } from 'kubeloop'
 import { PersistentVolumeClaim, type V1Pod, type V1StatefulSet, type V1Volume } from 'kubeloop/kinds'
 import type { Ownable } from '../../core/owner_references.ts'
-import { unlessRefused } from './pod_changes.ts'
+import { unlessGone } from './pod_changes.ts'
 
 /** Returns the names of the claims of a pod by the names of their volumes. */
 function claimsOf({ spec }: V1StatefulSet, pod: string) {
@@ -44,7 +44,7 @@ export async function keepClaims(client: Client, set: V1StatefulSet, pod: V1Pod,
     if (uidsOf(draft.metadata.ownerReferences) === uidsOf(ownerReferences)) continue
     const merge = { metadata: { ownerReferences: draft.metadata.ownerReferences } }
     const write = client.patch(PersistentVolumeClaim, claim, { merge }, { resourceVersion })
-    await unlessRefused(write, (error) => isReason(error, 'NotFound'))
+    await unlessGone(write)
   }
 }
 

@@ -1,9 +1,9 @@
 /** Runs Jobs to their completion. */
-import { type Client, finalizers, isReason, type Operator, owners } from 'kubeloop'
+import { type Client, finalizers, type Operator, owners } from 'kubeloop'
 import { Job, Pod, type V1Job, type V1Pod } from 'kubeloop/kinds'
 import { finishedBy, INDEX, isTracked, planJob, TRACKING } from './job_plan.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { changePods, createPod, nextLook, unlessRefused } from './pod_changes.ts'
+import { changePods, createPod, nextLook, unlessGone } from './pod_changes.ts'
 
 const MANAGER = 'kubernetes.io/job-controller'
 
@@ -33,7 +33,7 @@ export function addJobs(app: Operator): void {
         else events.warning(job, finished.reason ?? '', finished.message ?? '')
       }
       // A CronJob deletes what leaves its history.
-      if (!await unlessRefused(client.setStatus(Job, job, status), isGone)) return undefined
+      if (!await unlessGone(client.setStatus(Job, job, status))) return undefined
       // After the status has their uids: an uncounted pod must not get lost.
       for (const pod of plan.untrack) await untrack(client, pod)
       const leftMs = finished ? untilExpired(job, nowMs) : plan.againMs
@@ -53,10 +53,8 @@ export function addJobs(app: Operator): void {
     })
 }
 
-const isGone = (error: unknown): boolean => isReason(error, 'NotFound')
-
 async function untrack(client: Client, { metadata }: V1Pod): Promise<void> {
-  await unlessRefused(client.edit(Pod, metadata, (draft) => void finalizers.remove(draft, TRACKING)), isGone)
+  await unlessGone(client.edit(Pod, metadata, (draft) => void finalizers.remove(draft, TRACKING)))
 }
 
 /** Returns the time until a finished Job is deleted; undefined if it stays. */

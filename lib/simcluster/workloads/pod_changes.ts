@@ -104,6 +104,11 @@ export async function unlessRefused<T>(
   }
 }
 
+/** Resolves with undefined if the object has been deleted, of which a watch will tell. */
+export function unlessGone<T>(write: Promise<T>): Promise<T | undefined> {
+  return unlessRefused(write, (error) => isReason(error, 'NotFound'))
+}
+
 /** Resolves with undefined if a write was refused because the namespace is being deleted. */
 export function unlessNamespaceEnds<T>(write: Promise<T>): Promise<T | undefined> {
   return unlessRefused(write, isNamespaceEnding)

@@ -104,7 +104,8 @@ export class LiveView {
     }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
     if (failed) {
       const wrote = wroteNothing(report) ? [] : [`${INDENT}before that  ${describeWrites(report)}`]
-      return [line, ...wrote, ...this.#sourceLine(disposition.error)]
+      const place = placeOfError(disposition.error, userFrames)
+      return [line, ...wrote, ...(place ? [this.#placeLine(place)] : [])]
     }
     if (equal < 4) return [line]
     return [`${line}  (${equal} equal runs in ${formatMs(nowMs - this.#runs.get(idOf(report))!.beganMs)})`]
@@ -129,11 +130,6 @@ export class LiveView {
     if (added > deleted) this.#gone.delete(idOf(report))
     else if (deleted >= 0) this.#gone.set(idOf(report), true)
     return this.#gone.has(idOf(report))
-  }
-
-  #sourceLine(error: unknown): string[] {
-    const place = placeOfError(error, userFrames)
-    return place ? [this.#placeLine(place)] : []
   }
 }
 
