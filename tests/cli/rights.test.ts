@@ -23,6 +23,7 @@ import { compareRoles } from '../../lib/cli/rights/compare.ts'
 import { type LeastRights, leastRights } from '../../lib/cli/rights/least.ts'
 import { readRecord } from '../../lib/cli/rights/record.ts'
 import { writtenRules } from '../../lib/cli/rights/written_roles.ts'
+import { rolesOf } from '../../lib/rights/account.ts'
 import { likelyRights } from '../../lib/rights/likely.ts'
 import { rulesOf, withoutIncluded } from '../../lib/rights/rules.ts'
 import type { AskedRight } from '../../lib/testing/rights_recorder.ts'
@@ -367,6 +368,8 @@ test('other clusters have rights of their own', async () => {
     const found = await readRecord([folder], 'a', 'west')
     const { rights } = leastRights(app.description, { namespace: 'here', cluster }, found, () => false)
     assert.deepEqual(textsOf(rulesOf(rights)), ['w: create,patch /secrets'])
+    // A ClusterRole without rules would only be there to be widened.
+    assert.deepEqual(rolesOf('a', 'here', rulesOf(rights)).map(({ kind }) => kind), ['Role', 'RoleBinding'])
   })
   // What its caches select is that of no other cluster.
   app.cache(ConfigMap, { cluster: west, namespaces: ['w'] })

@@ -14,6 +14,7 @@ const VARIABLES: readonly [name: string, server: string, variables: Record<strin
   ['upper case overrides lower case', 'https://api', { HTTPS_PROXY: PROXY, https_proxy: OTHER }, PROXY],
   ['upper case exempts alone', 'https://api', { HTTPS_PROXY: PROXY, NO_PROXY: 'x', no_proxy: 'api' }, PROXY],
   ['without a scheme', 'https://api', { HTTPS_PROXY: 'corp:3128' }, PROXY],
+  ['of a server that is no URL', 'https://[', { HTTPS_PROXY: PROXY }],
 ]
 
 for (const [name, server, variables, proxy] of VARIABLES) {

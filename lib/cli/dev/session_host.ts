@@ -3,6 +3,7 @@ import { internals } from 'kubeloop/apiserver'
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
+import { EventChannel } from '../../async/event_channel.ts'
 import { Latch } from '../../async/latch.ts'
 import { messageOf } from '../../core/errors.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
@@ -129,40 +130,36 @@ export class SessionHost {
 
 /** A body of a line, and of those that are sent later, that stays open until one of the signals is aborted. */
 class OpenBody implements HttpBody {
-  readonly #lines: string[]
-  #more = new Latch()
+  readonly #lines = new EventChannel<string>()
   readonly #until: ReturnType<typeof abortScope>
   readonly #onEnd: () => void
 
   constructor(line: string, signals: readonly (AbortSignal | undefined)[], onEnd: () => void) {
-    this.#lines = [line]
     this.#until = abortScope(...signals)
     this.#onEnd = onEnd
+    this.send(line)
+    void aborted(this.#until.signal).then(() => this.#lines.close())
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    const { signal } = this.#until
-    const ended = aborted(signal)
     try {
-      do {
-        this.#more = new Latch()
-        if (this.#lines.length > 0) yield new TextEncoder().encode(this.#lines.splice(0).join(''))
-        else await Promise.race([ended, this.#more.opened])
-      } while (!signal.aborted)
+      for await (const line of this.#lines) yield new TextEncoder().encode(line)
     } finally {
       this.#until[Symbol.dispose]()
+      this.#lines.close()
       this.#onEnd()
     }
   }
 
   send(line: string): void {
-    this.#lines.push(line)
-    this.#more.open()
+    // Of a body that has ended: the operator has, too.
+    this.#lines.send(line).catch(() => {})
   }
 
   async text(): Promise<string> {
-    await aborted(this.#until.signal)
-    return this.#lines.join('')
+    let text = ''
+    for await (const line of this.#lines) text += line
+    return text
   }
 
   cancel(): void {
