@@ -1,4 +1,5 @@
 /** Finds out whether the server was restored to an older state, such as etcd from a backup, which no watch reports. */
+import { turnBudgetOf } from '../async/clock.ts'
 import { isNewerVersion, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { named } from '../client/requests.ts'
 import { listPages, type ListPagesOptions } from './list_pages.ts'
@@ -24,10 +25,14 @@ export async function isRestored(
   from: string,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  const { target, fields, control: { deleted } } = options
+  const { target, fields, clock, control: { deleted } } = options
+  const budget = turnBudgetOf(clock)
   let last = deleted
   for (const { metadata } of options.store.heads()) {
     if (isNewerVersion(metadata.resourceVersion, last?.resourceVersion)) last = metadata
+    // Of a compact store, each is decoded.
+    if (budget.isSpent) await budget.turn()
+    if (signal.aborted) return
   }
   const one = {
     ...options,

@@ -4,6 +4,8 @@ import { keyOf, type KubeObject } from '../../lib/core/objects.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn, sleep } from '../../lib/async/clock.ts'
+import { Api } from '../../lib/client/api.ts'
+import { isRestored } from '../../lib/cache/restored.ts'
 import { silence } from '../client/transports.ts'
 import type { WatchControl } from '../../lib/cache/reflector.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
@@ -214,6 +216,30 @@ test('after a failure the server is compared: without the last version, or with 
       resourceVersion: '5',
       resourceVersionMatch: 'Exact',
     })
+  }
+})
+
+test('the last change is looked for in several turns of the event loop, and not after an abort', async () => {
+  for (const isAborted of [false, true]) {
+    const server = new ScriptedServer()
+    server.lists.push(list('5'))
+    let read = 0
+    const store = {
+      *heads() {
+        for (; read < 60; read++) yield pod(`p${read}`, '1')
+      },
+    }
+    const clock = new SlowClock(1)
+    const stop = new AbortController()
+    const api = new Api({ transport: server.transport, clock })
+    const options = { api, clock, store, control: {}, target: { resource: POD }, prepare() {} }
+    const restored = isRestored(options, '5', stop.signal)
+    for (let before = 0; before < 60 && !stop.signal.aborted; before = read) {
+      assert.ok(read - before <= 20, `${read - before} objects in one turn`)
+      if (isAborted && read > 20) stop.abort()
+      await nextTurn()
+    }
+    assert.deepEqual([await restored, server.requests.length], isAborted ? [undefined, 0] : [true, 1])
   }
 })
 
