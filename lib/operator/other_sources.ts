@@ -1,7 +1,8 @@
 /** Makes the sources besides those of kinds, for controllers with `from` or `every`, and for groups of clusters. */
 import { formatMs } from '../core/duration.ts'
-import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import { keyOf, type ObjectKey } from '../core/objects.ts'
 import { nextTurn, type TurnBudget } from '../async/clock.ts'
+import type { Informer } from '../cache/informer.ts'
 import type { Call } from '../controller/bounded_call.ts'
 import type { Sink, Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
@@ -19,8 +20,8 @@ interface OtherSourceSetup extends Environment {
   readonly isHere: (key: ObjectKey) => boolean
   readonly keysHere: (keys: Keys) => Keys
   readonly context: (call: Call) => MapContext
-  /** Lists the objects of the controller's own kind. */
-  readonly list: (call: Call) => Promise<readonly KubeObject[]>
+  /** Returns the informers of the controller's own kind. */
+  readonly informers: () => readonly Pick<Informer, 'store'>[]
   /** Tests an object as an event of the first list. */
   readonly passes: Sink['passes']
   readonly budget: TurnBudget
@@ -30,7 +31,7 @@ export function otherSource(
   source: Extract<SourceDescription, { readonly kind: 'from' | 'every' }>,
   setup: OtherSourceSetup,
 ): Source {
-  const { isHere, keysHere, context, list, passes, budget, clock, log, random } = setup
+  const { isHere, keysHere, context, informers, passes, budget, clock, log, random } = setup
   if (source.kind === 'from') {
     const open = (signal: AbortSignal): AsyncIterable<ObjectKey> =>
       mapped(source.open(context({ signal })), (item) => (isHere(item) ? item : undefined))
@@ -38,9 +39,14 @@ export function otherSource(
   }
   const everything = async (call: Call): Promise<Iterable<ObjectKey>> => {
     const found: ObjectKey[] = []
-    for (const object of await list(call)) {
-      if (passes({ kind: 'added', object, initial: true })) found.push(keyOf(object))
-      if (budget.isSpent) await budget.turn()
+    // One object after the other: a compact cache makes each, and of all of them the memory would be full.
+    for (const { store } of [...informers()]) {
+      for (const object of store.values()) {
+        if (passes({ kind: 'added', object, initial: true })) found.push(keyOf(object))
+        if (!budget.isSpent) continue
+        await budget.turn()
+        call.signal.throwIfAborted()
+      }
     }
     return found
   }

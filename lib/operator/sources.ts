@@ -84,7 +84,7 @@ function sourceOf(
         isHere,
         keysHere,
         context: (call) => mapContext(context, call),
-        list: async (call) => await setup.clients(options.cluster).bound(call).list<KubeObject>(resource),
+        informers: () => setup.clusters.of(options.cluster).cache.informersOf(resource)!,
         // As for the objects of a first list.
         passes: guardedPredicate(and(...[when, setup.eventFilter].filter((each) => each !== undefined)), setup),
         budget: turnBudgetOf(clock),

@@ -7,6 +7,7 @@ import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { mapped } from '../../lib/operator/other_sources.ts'
+import { ObjectCodec } from '../../lib/cache/compact/object_codec.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { create, restingClock, starting } from './starting.ts'
 
@@ -35,26 +36,37 @@ test('keys of a channel or a function are reconciled, also those sent before the
   assert.deepEqual(runs, ['early', 'late'])
 })
 
-test('every reads many objects in several turns of the event loop', async () => {
-  const names = Array.from({ length: 100 }, (_, i) => `m${i}`)
-  let passed = 0
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: () => (passed++, false) }).every('10m').reconcile(async () => {})
-  const clock = restingClock()
-  const ahead = new SlowClock(0, clock)
-  await using s = await starting(app, { clock, ahead, before: (client) => create(client, ...names) })
-  const before = passed
-  ahead.lookMs = 1
-  let [most, isOver] = [0, false]
-  void s.clock.advance(600_000).then(() => (isOver = true))
-  for (let last = passed; !isOver; last = passed) {
-    await nextTurn()
-    most = Math.max(most, passed - last)
-  }
-  ahead.lookMs = 0
-  assert.ok(passed - before >= names.length, `${passed - before} objects`)
-  assert.ok(most <= 10, `${most} objects in one turn`)
-})
+for (const compact of [false, true]) {
+  const of = compact ? ' of a compact cache, and makes no more' : ''
+  test(`every reads many objects${of} in several turns of the event loop`, async () => {
+    const names = Array.from({ length: 100 }, (_, i) => `m${i}`)
+    let [passed, made] = [0, 0]
+    const app = operator({ name: 'x' }).cache(ConfigMap, { compact })
+    app.controllerFor(ConfigMap, { when: () => (passed++, false) }).every('10m').reconcile(async () => {})
+    const clock = restingClock()
+    const ahead = new SlowClock(0, clock)
+    await using s = await starting(app, { clock, ahead, before: (client) => create(client, ...names) })
+    const { decode } = ObjectCodec.prototype
+    ObjectCodec.prototype.decode = function (...at) {
+      made++
+      return decode.apply(this, at)
+    }
+    const before = passed
+    ahead.lookMs = 1
+    let [most, mostMade, isOver] = [0, 0, false]
+    void s.clock.advance(600_000).then(() => (isOver = true))
+    for (let last = [passed, made] as const; !isOver; last = [passed, made]) {
+      await nextTurn()
+      most = Math.max(most, passed - last[0])
+      mostMade = Math.max(mostMade, made - last[1])
+    }
+    ahead.lookMs = 0
+    ObjectCodec.prototype.decode = decode
+    assert.ok(passed - before >= names.length, `${passed - before} objects`)
+    assert.equal(made > 0, compact)
+    assert.ok(most <= 10 && mostMade <= 10, `${most} objects in one turn, ${mostMade} made`)
+  })
+}
 
 test('a stream whose items are converted is closed with it', async () => {
   const ended: string[] = []
