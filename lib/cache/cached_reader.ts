@@ -50,7 +50,7 @@ export class CachedReader implements CachingReader {
    * server has of this object, as the watch works.
    */
   watches(resource: AnyResource, key?: ObjectKey): boolean {
-    return (key ? this.#synced(resource, key.namespace, true) : this.#cache.readableOf(resource)) !== undefined
+    return (key ? this.#of(resource, key.namespace, true) : this.#cache.readableOf(resource)) !== undefined
   }
 
   /** `forWrite`: what is read decides about a write, so the server is read while the watch fails. */
@@ -60,27 +60,21 @@ export class CachedReader implements CachingReader {
     forWrite?: boolean,
   ): Promise<T | undefined> {
     const { namespace, name } = targetOf(resource, keyOf(ref), 'get')
-    const informers = this.#synced(resource, namespace, forWrite)
-    if (!informers) {
-      return await getSelected(this.#cache.informersOf(resource, namespace) ?? [], this.#live, resource, ref)
+    const informer = this.#of(resource, namespace, forWrite)
+    if (!informer) {
+      return await getSelected(this.#cache.informersOf(resource, namespace), this.#live, resource, ref)
     }
     const key = formatKey({ namespace, name })
-    for (const informer of informers) {
-      const settling = this.#settle(resource, informer, { key })
-      if (settling) await settling
-      const object = readerOf<T>(informer).get(key)
-      if (object) return object
-    }
-    return undefined
+    const settling = this.#settle(resource, informer, { key })
+    if (settling) await settling
+    return readerOf<T>(informer).get(key)
   }
 
   async list<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions = {}): Promise<readonly T[]> {
-    const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
-    const informers = this.#synced(resource, namespace)
+    const namespace = namespaceIn(resource, options)
     // The cache does not know which fields the server can select by.
-    if (!informers || options.fields) return await this.#listLive(resource, options)
+    const [informers, found] = await this.#read<T>(resource, options, Boolean(options.fields))
     const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
-    const found: T[] = []
     for (const informer of informers) {
       // An informer of only this namespace needs no index.
       const within = informer.namespace === undefined && namespace ? namespace : undefined
@@ -101,23 +95,22 @@ export class CachedReader implements CachingReader {
     options: LookupOptions = {},
   ): Promise<readonly T[]> {
     const { resource } = index
-    const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
-    const informers = this.#synced(resource, namespace)
-    if (informers) {
-      for (const informer of informers) {
-        const building = informer.index(index as unknown as Index<KubeObject>)
-        if (building) await building
-        const settling = this.#settle(resource, informer, { namespace })
-        if (settling) await settling
-      }
-      const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
-      return informers.flatMap((informer) => readerOf<T>(informer).lookup(index, key)).filter(({ metadata }) =>
-        (!namespace || metadata.namespace === namespace) && (!selects || selects(metadata.labels))
-      )
+    const namespace = namespaceIn(resource, options)
+    const [informers, live] = await this.#read<T>(resource, options)
+    if (informers.length === 0 && !this.watches(resource)) this.#warnAboutLookup(resource)
+    const found = live.filter((object) => indexKeys(index, object, this.#live.onIndexError).includes(key))
+    for (const informer of informers) {
+      const building = informer.index(index as unknown as Index<KubeObject>)
+      if (building) await building
+      const settling = this.#settle(resource, informer, { namespace })
+      if (settling) await settling
     }
-    if (!this.watches(resource)) this.#warnAboutLookup(resource)
-    const all = await this.#listLive(resource, options)
-    return all.filter((object) => indexKeys(index, object, this.#live.onIndexError).includes(key))
+    const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
+    return found.concat(
+      informers.flatMap((informer) => readerOf<T>(informer).lookup(index, key)).filter(({ metadata }) =>
+        (!namespace || metadata.namespace === namespace) && (!selects || selects(metadata.labels))
+      ),
+    )
   }
 
   /**
@@ -149,28 +142,34 @@ export class CachedReader implements CachingReader {
     this.#log.warn(`Each lookup in an index of ${kind} lists all of them on the server, ${why}`)
   }
 
-  /** Lists from the server, limited to the namespaces and selectors that the cache has for the kind. */
-  async #listLive<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions): Promise<readonly T[]> {
-    const informers = this.#cache.informersOf(resource, options.namespace) ?? []
-    // No Namespace has the labels of the kind's cache.
-    if (informers.length === 0 && !options.namespace && this.#cache.namespacesOf(resource)) return []
-    if (informers.length === 0) return await this.#live.list(resource, options)
-    const lists = await Promise.all(
-      informers.map((informer) => this.#live.list(resource, limitedTo(informer, options))),
-    )
-    return lists.flat()
+  /**
+   * Returns the informers of a kind that have a first list, and what the server has in the namespaces of the others, by
+   * their selectors. The others are few when a Namespace joins many. `isLive`: reads all from the server.
+   */
+  async #read<T extends KubeObject>(
+    resource: ResourceOf<T>,
+    options: ListOptions,
+    isLive?: boolean,
+  ): Promise<readonly [listed: readonly Informer[], found: T[]]> {
+    const namespace = namespaceIn(resource, options)
+    const namespaces = this.#cache.namespacesOf(resource)
+    if (namespace === undefined) namespaces?.checkListed(groupResourceOf(resource))
+    const readable = isLive ? undefined : this.#cache.readableOf(resource, namespace)
+    // Copies: while a read waits, Namespaces come to the selection and leave it.
+    const listed = readable?.filter(({ isSynced }) => isSynced) ?? []
+    const all = this.#cache.informersOf(resource, namespace) ?? []
+    // Nothing limits a namespace without an informer. Where Namespaces are selected, none may have the labels.
+    const lists = all.length > 0 || (namespaces && !namespace)
+      ? (listed.length > 0 ? all.filter(({ isSynced }) => !isSynced) : all)
+        .map((informer) => this.#live.list(resource, limitedTo(informer, options)))
+      : [this.#live.list(resource, options)]
+    return [listed, (await Promise.all(lists)).flat()]
   }
 
-  /**
-   * Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet, or,
-   * with `forWrite`, fails.
-   */
-  #synced(resource: AnyResource, namespace?: string, forWrite?: boolean): readonly Informer[] | undefined {
-    if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
-    const informers = this.#cache.readableOf(resource, namespace) ?? []
-    // A copy: while a read waits, Namespaces come to the selection and leave it.
-    const isUsable = ({ isSynced, failure }: Informer): boolean => isSynced && !(forWrite && failure)
-    return informers.length > 0 && informers.every(isUsable) ? [...informers] : undefined
+  /** Returns the informer of an object. Undefined if it has no first list yet, or, with `forWrite`, fails. */
+  #of(resource: AnyResource, namespace: string | undefined, forWrite?: boolean): Informer | undefined {
+    const [informer] = this.#cache.readableOf(resource, namespace) ?? []
+    return informer?.isSynced && !(forWrite && informer.failure) ? informer : undefined
   }
 }
 
@@ -179,7 +178,7 @@ export class CachedReader implements CachingReader {
  * does not select it. Without one, nothing limits the read. `informers`: those of the object's namespace.
  */
 export async function getSelected<T extends KubeObject>(
-  [informer]: readonly Informer[],
+  [informer]: readonly Informer[] = [],
   live: Reader,
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
@@ -191,6 +190,10 @@ export async function getSelected<T extends KubeObject>(
   }
   const object = await live.get(resource, ref)
   return object && informer.selects(object.metadata) ? object : undefined
+}
+
+function namespaceIn(resource: AnyResource, { namespace }: ListOptions): string | undefined {
+  return resource.scope === 'Namespaced' ? namespace : undefined
 }
 
 /** Returns the options of a list from the server, limited to what an informer watches. */

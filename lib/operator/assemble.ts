@@ -282,7 +282,7 @@ function stepOf(
     return await finalizer.run(object, {
       client,
       read: (object) =>
-        getSelected(cache.informersOf(resource, object.metadata.namespace) ?? [], client.live, resource, object),
+        getSelected(cache.informersOf(resource, object.metadata.namespace), client.live, resource, object),
       reconcile,
       cleanup: (deleted) => finalize!.cleanup(deleted, context),
     })

@@ -11,7 +11,7 @@ import { ConfigMap, Namespace, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { type Recorder, recorder, refusal } from '../client/transports.ts'
+import { type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 
 const byTeam = defineIndex(ConfigMap, ({ data }) => data?.['team'])
 const secretsByType = defineIndex(Secret, ({ type }) => type)
@@ -252,6 +252,23 @@ test('a kind with read: live is watched and read from the server, own writes inc
   )
   assert.equal(b.cluster.cache.declare(ConfigMap)[0], informer)
   await b.stop()
+})
+
+test('of a kind in several namespaces, only those without a first list are read from the server', async () => {
+  const b = await bench(({ cache }) => void cache.declare(ConfigMap, { labels: 'kept', namespaces: ['one', 'two'] }))
+  b.network.intercept = (request, next) =>
+    request.path.includes('/two/') && request.path.includes('watch=') ? silence(request) : next(request)
+  const syncing = b.sync()
+  await b.cluster.cache.informersOf(ConfigMap, 'one')![0]!.synced(new AbortController().signal)
+  b.network.take()
+  assert.equal(names(await b.client.list(ConfigMap)), 'one/a two/a')
+  assert.equal(names(await b.client.lookup(byTeam, 't')), 'one/a two/a')
+  assert.equal(names(await b.client.lookup(byTeam, 't', { labels: 'in=two' })), 'two/a')
+  assert.deepEqual(await b.client.lookup(byTeam, 'u'), [])
+  const path = 'GET /api/v1/namespaces/two/configmaps'
+  assert.deepEqual(b.network.take(), [path, path, path, path])
+  assert.deepEqual(b.warnings, [])
+  await Promise.all([b.stop(), assert.rejects(syncing)])
 })
 
 test('no write sends a read first: not in a namespace that is not watched, and not before the first list', async () => {
