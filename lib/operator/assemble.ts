@@ -81,11 +81,11 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     ...setup,
     fence: manager.fence,
     graceMs: graceOf(options) ?? DEFAULT_GRACE_MS,
-    elect: (of, hasEnded) =>
+    elect: (of, by) =>
       electorOf(
         { ...options, leaderElection: { ...options.leaderElection as object, ...of, labels: {} } },
-        setup,
-        { onOther() {}, fence: manager.fence, hasEnded },
+        { ...setup, ...by },
+        { onOther() {}, fence: manager.fence, ...by },
       ),
     inform: (of) => new Informer({ ...setup, api: clusters.main.leaseApi, ...of }),
   })

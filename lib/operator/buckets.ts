@@ -8,7 +8,7 @@ import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
 import { nextTurn, pause } from '../async/clock.ts'
-import { RateLimitedLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
 import type { Informer, InformerOptions } from '../cache/informer.ts'
 import { LEASE, type Lease } from '../leader/lease_lock.ts'
@@ -41,7 +41,7 @@ export interface BucketsSetup extends Environment {
   /** Returns the elector of a Lease. */
   readonly elect: (
     of: { readonly lease: string; readonly namespace: string },
-    hasEnded: NonNullable<LeaderElectorOptions['hasEnded']>,
+    by: Pick<LeaderElectorOptions, 'hasEnded'> & { readonly log: Log },
   ) => LeaderElector
   /** How long the runs of a bucket that is given up may go on before they are aborted. */
   readonly graceMs: number
@@ -307,10 +307,10 @@ export class Buckets implements Runnable {
 
   /** Holds the Lease of a bucket until that is released or lost. Never rejects. */
   async #elect(at: number, bucket: Bucket): Promise<void> {
-    const { log } = this.#setup
-    const { stop } = bucket
+    const [{ log }, { stop }] = [this.#setup, bucket]
     const of = { lease: `${this.#operator}-bucket-${at}`, namespace: this.#namespace }
-    const elector = this.#setup.elect(of, (holder, signal) => this.#hasEnded(holder, signal))
+    const limited: Log = { ...log, warn: (...line) => this.#failureLog.warn(...line) } // all are late at once
+    const elector = this.#setup.elect(of, { hasEnded: (...by) => this.#hasEnded(...by), log: limited })
     let both: BothFences | undefined
     const lead = (fence: Fence): void => {
       bucket.fence = both = new BothFences(this.#setup.fence, fence)

@@ -935,6 +935,23 @@ test('a bucket that is taken just when others have been opened is opened, too', 
   }
 })
 
+test('late renewals of many buckets are a few lines', async () => {
+  const app = operator({ name: 'op', sharding: { buckets: 64 } })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const warnings: string[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (line: string) => void warnings.push(line) }
+  await using w = await world(app, { replicas: 2, log })
+  await w.advance('40s')
+  w.fault({ verb: 'update', resource: LEASE, status: 503, times: 100 })
+  await w.advance('3s')
+  const ofBuckets = warnings.filter((line) => line.startsWith('Cannot renew lease "default/op-bucket-'))
+  assert.equal(ofBuckets.length, 10, warnings.join('\n'))
+  await w.advance('1m')
+  w.fault({ verb: 'update', resource: LEASE, status: 503, times: 100 })
+  await w.advance('3s')
+  assert.ok(warnings.some((line) => /; trying again \(and \d\d more like it\)$/.test(line)), warnings.join('\n'))
+})
+
 /** Buckets of a replica alone, which takes none. `watch`: that of the Leases. */
 function idle(watch: (signal: AbortSignal) => Promise<void>) {
   const clock = new FakeClock()

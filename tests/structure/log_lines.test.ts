@@ -19,6 +19,7 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/events/event_recorder.ts': ['Cannot record an event: …'],
   'lib/manager/manager.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/observe/log.ts': [],
+  'lib/operator/buckets.ts': [],
   'lib/operator/run.ts': ['Cannot start: …', 'Cannot sync …'],
   'lib/operator/webhooks/handlers.ts': ['Converting … loses …'],
   'lib/operator/webhooks/lease.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
