@@ -1,5 +1,5 @@
 /** The cache of one operator: the informers of its declared kinds, shared by all controllers. */
-import { fileMissing } from '../core/errors.ts'
+import { fileMissing, firstOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, resourceId, type ResourceOf } from '../core/resource.ts'
@@ -283,8 +283,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
   }
 
   /** Returns the kinds without a first list and their failures, except optional kinds, for the error of a slow sync. */
-  unsynced(): string[] {
-    return [...this.informers()].filter((informer) => !informer.isSynced && !informer.optional).map(describeUnsynced)
+  unsynced(): readonly string[] {
+    return describeUnsynced([...this.informers()].filter(({ isSynced, optional }) => !isSynced && !optional))
   }
 
   /** Runs all informers until the signal is aborted. Resolves when all have ended. */
@@ -320,9 +320,12 @@ function informersIn({ informers, byNamespace }: Declared, namespace: string | u
   return informer ? [informer] : []
 }
 
-/** Returns the kind and its failure, if any: `deployments.apps (Cannot list …: …)`. */
-export function describeUnsynced({ title, problem }: Informer): string {
-  return `${title}${problem === undefined ? '' : ` (${problem})`}`
+/**
+ * Returns kinds with their failures, if any: `deployments.apps (Cannot list …: …)`. Of many only the first ones: a kind
+ * may be watched in a thousand namespaces.
+ */
+export function describeUnsynced(informers: readonly Informer[]): readonly string[] {
+  return firstOf(informers.map(({ title, problem }) => `${title}${problem === undefined ? '' : ` (${problem})`}`), 5)
 }
 
 async function uncached(resource: AnyResource): Promise<never> {

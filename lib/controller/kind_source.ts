@@ -96,7 +96,7 @@ export class KindSource implements Source {
 
   /** First lists that are incomplete, and objects whose map function fails, each with its error. */
   get missing(): readonly string[] {
-    const unsynced = this.#options.informers.filter((informer) => !informer.isSynced).map(describeUnsynced)
+    const unsynced = describeUnsynced(this.#options.informers.filter(({ isSynced }) => !isSynced))
     return [...unsynced, ...(this.#mapping?.failures ?? [])]
   }
 

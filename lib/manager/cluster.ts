@@ -224,7 +224,7 @@ export class Cluster implements Runnable {
       if (late.length > 0) {
         scope.abort(
           new Error(
-            `Cannot sync the cache of ${this.name} within ${formatMs(ms)}: ${late.map(describeUnsynced).join(', ')}`,
+            `Cannot sync the cache of ${this.name} within ${formatMs(ms)}: ${describeUnsynced(late).join(', ')}`,
           ),
         )
       }
@@ -242,9 +242,9 @@ export class Cluster implements Runnable {
       cancelNote()
       scope[Symbol.dispose]()
     }
-    const late = [...this.cache.informers()].filter(({ optional, isSynced }) => optional && !isSynced)
+    const late = [...this.cache.informers()].filter(({ isSynced, optional }) => !isSynced && optional)
     if (late.length > 0) {
-      log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs it starts when it is available`)
+      log.warn(`Starting without ${describeUnsynced(late).join(', ')}; what needs it starts when it is available`)
     }
   }
 

@@ -295,6 +295,21 @@ test('a wait for a refused kind is logged, then the start fails with its name an
   assert.deepEqual([seen, clock.pending], [[], 0])
 })
 
+test('of a kind that is refused in many namespaces, lines and errors name the first ones', async () => {
+  const { clock, cluster, network, lines } = setup()
+  network.intercept = refuseSecrets
+  const namespaces = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  cluster.cache.declare(Secret, { namespaces })
+  const manager = new Manager({ clock, log: recordingLog([]) })
+  manager.add(cluster)
+  const running = watchOutcome(manager.start(never))
+  await clock.advance(120_000)
+  const first = /secrets in namespace "a" \(.*secrets in namespace "e" \(.*cannot list\), and 2 more$/
+  assert.match(lines.find((line) => line.startsWith('warn Still waiting'))!, first)
+  assert.match((running.outcome as Error).message, first)
+  assert.deepEqual(namespaces.filter((each) => (running.outcome as Error).message.includes(`"${each}"`)).length, 5)
+})
+
 test('a kind that is allowed in time does not fail the start, and the wait may be endless', async () => {
   const { clock, cluster, network } = setup({ syncTimeoutMs: Infinity })
   network.intercept = refuseSecrets

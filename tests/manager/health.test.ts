@@ -248,6 +248,12 @@ test('the check of the caches fails without a first list or on a refusal, with t
   ])
   assert.equal(error?.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
   assert.match(String(error?.cause), /bars.example.dev in namespace "a": Cannot list: Forbidden; quxes/)
+  // A kind may be watched in a thousand namespaces.
+  const many = checkOf(
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((plural) => informer(plural, false, refusal('Forbidden'))),
+  )
+  assert.match(many!.message, /^not synced: a.example.dev, .*, e.example.dev, and 2 more$/)
+  assert.match(String(many!.cause), /; e.example.dev: Cannot list: Forbidden; and 2 more$/)
 })
 
 test('the first list of a converted kind does not count, as it may wait for this process; a refusal does', () => {

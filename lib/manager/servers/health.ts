@@ -1,5 +1,5 @@
 /** Serves `/healthz` and `/readyz` with the paths, bodies and status codes of controller-runtime and Kubernetes. */
-import { isReason, messageOf } from '../../core/errors.ts'
+import { firstOf, isReason, messageOf } from '../../core/errors.ts'
 import { formatMs } from '../../core/duration.ts'
 import { groupResourceOf } from '../../core/resource.ts'
 import { untilAborted } from '../../async/abort.ts'
@@ -211,8 +211,8 @@ export function cachesSynced(
     ]
     if (bad.length === 0) return
     const reasons = bad.flatMap(({ title, problem }) => problem === undefined ? [] : `${title}: ${problem}`)
-    throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, {
-      cause: reasons.join('; ') || undefined,
+    throw new Error(`not synced: ${firstOf(bad.map(({ title }) => title), 5).join(', ')}`, {
+      cause: firstOf(reasons, 5).join('; ') || undefined,
     })
   }
 }
