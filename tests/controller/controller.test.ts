@@ -20,18 +20,17 @@ test('all initial keys are queued before the first reconcile, also those of a sl
     slow.server.lists.push(async (request) => (await answer.promise, await list!(request)))
     return [fed(clock, [pod('a', '1'), pod('b', '2')]), slow]
   }
-  const c = controlling({ feeds, reconcile: async ({ key }) => void runs.push(formatKey(key)) })
+  await using c = controlling({ feeds, reconcile: async ({ key }) => void runs.push(formatKey(key)) })
   await c.start()
   assert.deepEqual([runs, c.controller.idle], [[], false])
   answer.resolve()
   await c.settle()
   assert.deepEqual([runs, c.controller.idle], [['default/a', 'default/b', 'default/slow'], true])
-  await c.end()
 })
 
 test('a key never has two runs at once; N changes during a run cause one more', async () => {
   const gate = gated()
-  const c = controlling({ pods: [pod('a', '1')], reconcile: gate.reconcile, concurrency: 4 })
+  await using c = controlling({ pods: [pod('a', '1')], reconcile: gate.reconcile, concurrency: 4 })
   await c.start()
   for (let i = 6; i < 12; i++) {
     c.stream.send('MODIFIED', pod('a', `${i}`))
@@ -44,12 +43,11 @@ test('a key never has two runs at once; N changes during a run cause one more', 
   gate.release('a')
   await c.settle()
   assert.deepEqual([gate.begun.length, c.controller.idle], [2, true])
-  await c.end()
 })
 
 test('at most `concurrency` keys are reconciled at once', async () => {
   const gate = gated()
-  const c = controlling({
+  await using c = controlling({
     pods: ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')),
     reconcile: gate.reconcile,
     concurrency: 2,
@@ -62,13 +60,12 @@ test('at most `concurrency` keys are reconciled at once', async () => {
   for (const name of ['a', 'c']) gate.release(name)
   await c.settle()
   gate.release('d')
-  await c.end()
 })
 
 test('a failing key is retried after 5, 10, 20 ms and so on, counts its attempts, and starts again after a success', async () => {
   const at: string[] = []
   let failures = 4
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1')],
     reconcile: async ({ attempt }) => {
       at.push(`${c.clock.monotonic()} #${attempt}`)
@@ -90,7 +87,6 @@ test('a failing key is retried after 5, 10, 20 ms and so on, counts its attempts
   await c.clock.advance(5)
   await c.settle()
   assert.deepEqual(at, ['100 #1', '105 #2'])
-  await c.end()
 })
 
 test('requeue runs the key after the limiter’s back-off: it counts like a failure until the next success, but is not an error', async () => {
@@ -104,7 +100,7 @@ test('requeue runs the key after the limiter’s back-off: it counts like a fail
     { requeue: true },
     undefined,
   ]
-  const c = controlling({
+  await using c = controlling({
     meter,
     pods: [pod('a', '1')],
     reconcile: async ({ attempt }) => {
@@ -125,14 +121,13 @@ test('requeue runs the key after the limiter’s back-off: it counts like a fail
   c.stream.send('MODIFIED', pod('a', '6'))
   await c.settle()
   assert.match(at.at(-1)!, /#1$/)
-  await c.end()
 })
 
 test('a timeout aborts the run’s signal with a reason; the key has no other run until the run ends', async () => {
   let signal: AbortSignal | undefined
   const gate = Promise.withResolvers<void>()
   let runs = 0
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1')],
     timeoutMs: 1000,
     reconcile: (run) => {
@@ -153,7 +148,6 @@ test('a timeout aborts the run’s signal with a reason; the key has no other ru
   gate.resolve()
   await c.settle()
   assert.equal(runs, 2)
-  await c.end()
 })
 
 test('after a stop no run begins, the running ones end without an abort, and keys that wait are no work', async () => {
@@ -199,7 +193,7 @@ test('a key that is dropped while its worker waits for a turn does not run, and 
   }
   const clock = new SteppingClock()
   const runs: string[] = []
-  const c = controlling({
+  await using c = controlling({
     clock,
     pods: [pod('a', '1'), pod('b', '1')],
     concurrency: 2,
@@ -219,7 +213,6 @@ test('a key that is dropped while its worker waits for a turn does not run, and 
   c.stream.send('MODIFIED', pod('b', '6'))
   await c.settle()
   assert.deepEqual(runs, ['a', 'b'])
-  await c.end()
 })
 
 test('abandoning aborts the runs, and waits for them to end', async () => {
@@ -276,7 +269,7 @@ test('a controller starts once, and needs at least one worker', async () => {
 test('a report has the causes, count and outcome of its own run; a throwing listener stops nothing', async () => {
   const reports: ReconcileReport[] = []
   const gate = gated()
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1', { spec: 1 })],
     reconcile: gate.reconcile,
     onReconcile: (report) => {
@@ -319,7 +312,6 @@ test('a report has the causes, count and outcome of its own run; a throwing list
     c.lines.filter((line) => line.startsWith('error The onReconcile listener of controller "test" threw')).length,
     5,
   )
-  await c.end()
 })
 
 test('with random events and failures, each key is reconciled at its last version, and never twice at once', async () => {
@@ -332,7 +324,7 @@ test('with random events and failures, each key is reconciled at its last versio
       async (concurrency, events, outcomes) => {
         const inWork = new Set<string>()
         const seen = new Map<string, string>()
-        const c = controlling({
+        await using c = controlling({
           pods: [pod('a', '1')],
           concurrency,
           reconcile: async ({ key }) => {
@@ -358,7 +350,6 @@ test('with random events and failures, each key is reconciled at its last versio
         await c.settle()
         assert.deepEqual([...seen].sort(), [...last].sort())
         assert.equal(c.controller.idle, true)
-        await c.end()
       },
     ),
     { numRuns: tries(40) },

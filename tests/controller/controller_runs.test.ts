@@ -66,7 +66,7 @@ test('a result and a RetryError change the key’s priority', async () => {
 
 test('the controller’s own limiter decides the delay of a failing key', async () => {
   const at: number[] = []
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1')],
     limiter: { when: () => 70, failures: () => 3, forget() {} },
     reconcile: async ({ attempt }) => {
@@ -78,7 +78,6 @@ test('the controller’s own limiter decides the delay of a failing key', async 
   await c.start()
   await c.clock.advance(150)
   assert.deepEqual(at, [0, 70, 140])
-  await c.end()
 })
 
 const measured = (): {
@@ -126,9 +125,8 @@ test('all series, also of the queue, exist from the start at 0; at the end they 
   assert.equal(value('max_concurrent_reconciles'), 3)
   await c.end()
   assert.deepEqual(meter.series(), [])
-  const again = controlling({ meter })
+  await using again = controlling({ meter })
   await again.start()
-  await again.end()
 })
 
 test('results, errors and durations are counted', async () => {
@@ -142,7 +140,7 @@ test('results, errors and durations are counted', async () => {
     () => ({ requeueAfter: '1h' }),
     () => new Promise((resolve) => void c.clock.after(250, () => resolve())),
   ]
-  const c = controlling({
+  await using c = controlling({
     meter,
     pods: script.map((_, i) => pod(`p${i}`, '1')),
     concurrency: 5,
@@ -182,7 +180,6 @@ test('results, errors and durations are counted', async () => {
     assert.equal(limits?.join(' '), '1e-8 1e-7 0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10 100 1000')
   }
   assert.equal(value('active_workers'), 0)
-  await c.end()
 })
 
 test('a timeout is counted only if the run’s own deadline has passed', async () => {
@@ -239,7 +236,7 @@ test('every line of a run, the user’s and ours, has the run’s fields, and th
   const write = (message: string, fields?: LogFields): void => void lines.push({ message, fields })
   const log: Log = { debug() {}, info: write, warn: write, error: write }
   let runs = 0
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1')],
     log,
     reconcile: async ({ log }) => {
@@ -274,12 +271,11 @@ test('every line of a run, the user’s and ours, has the run’s fields, and th
   assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3], undefined, ids[3]])
   assert.notEqual(ids[0], ids[3])
   assert.equal(lines[0]!.fields?.['more'], 1)
-  await c.end()
 })
 
 test('a reconcile that never ends blocks only its key and its worker, and is logged once, after a minute', async () => {
   const gate = gated()
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('stuck', '1'), pod('b', '1')],
     concurrency: 2,
     reconcile: (run) => (run.key.name === 'stuck' ? gate.reconcile(run) : Promise.resolve()),
@@ -298,13 +294,12 @@ test('a reconcile that never ends blocks only its key and its worker, and is log
   await c.settle()
   assert.deepEqual(gate.begun, ['stuck', 'stuck'])
   gate.release('stuck')
-  await c.end()
 })
 
 test('a reconcile that returns no promise, and one that floods the queue with its own key, work', async () => {
   const { source, add } = tap()
   let runs = 0
-  const c = controlling({
+  await using c = controlling({
     sources: [source],
     reconcile: (() => {
       // The end lets the test fail, instead of the file, if the runs hold the event loop.
@@ -318,7 +313,6 @@ test('a reconcile that returns no promise, and one that floods the queue with it
     assert.ok(runs <= 2 * turn, `${runs} runs in ${turn} turns of the event loop`)
   }
   c.stop()
-  await c.end()
 })
 
 test('long runs of many controllers that begin in the same turn are spread over later turns', async () => {
@@ -363,7 +357,7 @@ test('a run caused by an event during the back-off does not count, and does not 
   const { source, add } = tap()
   const begun: [atMs: number, attempt: number][] = []
   const outcomes: ('fails' | 'requeues' | 'succeeds')[] = []
-  const c = controlling({
+  await using c = controlling({
     sources: [source],
     reconcile: async ({ attempt }) => {
       begun.push([c.clock.monotonic() - beganMs, attempt])
@@ -399,7 +393,6 @@ test('a run caused by an event during the back-off does not count, and does not 
   await c.settle()
   await c.clock.advance(5)
   assert.deepEqual(begun.map(([, attempt]) => attempt), [1, 2])
-  await c.end()
 })
 
 test('a TerminalError ends the retry of an earlier failure and its count', async () => {
@@ -407,7 +400,7 @@ test('a TerminalError ends the retry of an earlier failure and its count', async
   const begun: [atMs: number, attempt: number][] = []
   const outcomes = [new Error('not now'), new Error('not now'), new TerminalError('never'), new Error('not now')]
   const reports: ReconcileReport[] = []
-  const c = controlling({
+  await using c = controlling({
     sources: [source],
     onReconcile: (report) => reports.push(report),
     reconcile: async ({ attempt }) => {
@@ -427,7 +420,6 @@ test('a TerminalError ends the retry of an earlier failure and its count', async
   await c.clock.advance(3_600_000)
   assert.deepEqual(begun.map(([, attempt]) => attempt), [1, 2], 'the back-off begins again')
   assert.deepEqual(reports.at(-2)!.causes, ['queued'], 'the retry was forgotten by the history, too')
-  await c.end()
 })
 
 /** The times of the runs of a key that fails `fails` times, with an event at each of the times. */
@@ -442,7 +434,7 @@ for (const [what, [holdEvents, eventsMs, begunMs]] of Object.entries(HELD)) {
     const { source, add } = tap()
     const begun: number[] = []
     const fails = what.includes('tries') ? 2 : what.includes('at once after') || holdEvents ? 1 : 3
-    const c = controlling({
+    await using c = controlling({
       sources: [source],
       holdEvents,
       backoff: { baseMs: 1000 },
@@ -461,7 +453,6 @@ for (const [what, [holdEvents, eventsMs, begunMs]] of Object.entries(HELD)) {
     }
     await c.clock.advance(60_000)
     assert.deepEqual(begun, begunMs)
-    await c.end()
   })
 }
 
@@ -469,7 +460,7 @@ test('with holdEvents, an event during a run that fails and an earlier requeueAf
   const { source, add } = tap()
   const begun: number[] = []
   const reports: ReconcileReport[] = []
-  const c = controlling({
+  await using c = controlling({
     sources: [source],
     holdEvents: true,
     backoff: { baseMs: 60_000 },
@@ -493,5 +484,4 @@ test('with holdEvents, an event during a run that fails and an earlier requeueAf
   await c.clock.advance(3_600_000)
   assert.deepEqual(begun, [0, 5_000, 5_000, 65_000, 65_000], 'another key, or an event of the last run, is not held')
   assert.deepEqual(reports.at(-2)?.causes, ['requeued after 10 s', 'changed', 'retry 1'], 'held causes are kept')
-  await c.end()
 })

@@ -40,7 +40,7 @@ function custom(
 }
 
 test('a controller is idle when all its sources are', async () => {
-  const c = controlling({ reconcile: async () => {} })
+  await using c = controlling({ reconcile: async () => {} })
   let isIdle = false
   await c.start()
   await c.controller.watch(custom())
@@ -49,7 +49,6 @@ test('a controller is idle when all its sources are', async () => {
   assert.equal(c.controller.idle, false)
   isIdle = true
   assert.equal(c.controller.idle, true)
-  await c.end()
 })
 
 test('the sources of a controller whose signal is aborted already have an aborted signal', async () => {
@@ -104,7 +103,7 @@ test('a source starts once', async () => {
 
 test('a key without a name is refused when it is added', async () => {
   const thrown: unknown[] = []
-  const c = controlling({
+  await using c = controlling({
     sources: [custom({
       begin: (sink) => {
         for (const key of ['', { name: '' }]) {
@@ -119,12 +118,11 @@ test('a key without a name is refused when it is added', async () => {
   })
   await c.start()
   assert.match(thrown.join(), /TypeError: Cannot queue a key: it is empty,TypeError: Cannot name an object/)
-  await c.end()
 })
 
 test('events that the controller’s own predicate drops are not queued, of any kind; if it throws, they pass', async () => {
   const runs: string[] = []
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1'), pod('b', '1'), pod('odd', '1')],
     reconcile: async ({ key }) => void runs.push(key.name),
     when: ({ metadata: { name } }) => (name === 'odd' ? assert.fail('mine') : name === 'a'),
@@ -132,7 +130,6 @@ test('events that the controller’s own predicate drops are not queued, of any 
   await c.start()
   assert.deepEqual(runs, ['a', 'odd'])
   assert.match(c.lines.join('\n'), /error A predicate threw for Pod "default\/odd", so the event passes: mine/)
-  await c.end()
 })
 
 test('a source that does not sync in time is named, and one that does not end after that is not waited for', async () => {
@@ -200,13 +197,12 @@ test('a source that fails after its sync stops the controller, which would miss 
 test('sources end with the signal, before the last reconcile', async () => {
   const source = custom({ begin: (sink) => sink.add('a') })
   const gate = Promise.withResolvers<void>()
-  const c = controlling({ sources: [source], reconcile: () => gate.promise })
+  await using c = controlling({ sources: [source], reconcile: () => gate.promise })
   await c.start()
   c.stop()
   await c.settle()
   assert.deepEqual([source.signal?.aborted, c.ended()], [true, undefined])
   gate.resolve()
-  await c.end()
 })
 
 test('the end of a source is not a failure, and a failure while stopping is logged', async () => {
@@ -228,7 +224,7 @@ test('the end of a source is not a failure, and a failure while stopping is logg
 })
 
 test('an abort before the sources are in sync is not an error, whether they end, fail or hang', async () => {
-  const c = controlling({
+  await using c = controlling({
     sources: [
       custom({
         synced: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -237,12 +233,11 @@ test('an abort before the sources are in sync is not an error, whether they end,
     ],
   })
   await c.start()
-  await c.end()
 })
 
 test('watches are added and removed at run time: first keys of a new one are queued, a removed one adds none, and none is left', async () => {
   const runs: string[] = []
-  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
+  await using c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
   for (let round = 0; round < 20; round++) {
     const { informer, send, handlers } = scriptedInformer()
@@ -270,12 +265,11 @@ test('watches are added and removed at run time: first keys of a new one are que
     ])
     assert.deepEqual(c.controller.failing, [])
   }
-  await c.end()
 })
 
 test('a watch that fails while it is added rejects that call, and the others continue', async () => {
   const runs: string[] = []
-  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
+  await using c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
   const own = countedSignal()
   for (const part of ['start', 'synced']) {
@@ -286,7 +280,6 @@ test('a watch that fails while it is added rejects that call, and the others con
   c.stream.send('ADDED', pod('a', '6'))
   await c.settle()
   assert.deepEqual([runs, c.ended()], [['a'], undefined])
-  await c.end()
 })
 
 /** A controller with a warm-up; the test decides when it leads. */

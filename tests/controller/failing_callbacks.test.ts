@@ -81,7 +81,7 @@ test('a controller whose log throws at every line continues: failing runs, slow 
     const { log, lines } = brokenLog()
     const runs: string[] = []
     const hold = Promise.withResolvers<void>()
-    const c = controlling({
+    await using c = controlling({
       log,
       pods: [pod('a', '1'), pod('slow', '2')],
       concurrency: 2,
@@ -133,7 +133,6 @@ test('a controller whose log throws at every line continues: failing runs, slow 
     assert.equal(c.ended(), undefined)
     hold.resolve()
     await c.settle()
-    await c.end()
   }))
 
 test('metrics that throw stop no run and no controller', async () => {
@@ -146,7 +145,7 @@ test('metrics that throw stop no run and no controller', async () => {
     onScrape: () => () => {},
   })
   let runs = 0
-  const c = controlling({
+  await using c = controlling({
     meter,
     pods: [pod('a', '1')],
     reconcile: async () => {
@@ -161,7 +160,6 @@ test('metrics that throw stop no run and no controller', async () => {
     c.lines.some((line) => line.startsWith('error A metric of the controller "test" threw: the meter’s')),
     c.lines.join('\n'),
   )
-  await c.end()
 })
 
 test('what is thrown, and throws when it is read, is a failure of its run alone', async () => {
@@ -171,7 +169,7 @@ test('what is thrown, and throws when it is read, is a failure of its run alone'
   revoke()
   const thrown = [throwing('name'), throwing('cause'), proxy]
   let runs = 0
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1')],
     reconcile: async () => {
       if (runs++ < thrown.length) throw thrown[runs - 1]
@@ -181,12 +179,11 @@ test('what is thrown, and throws when it is read, is a failure of its run alone'
   await c.clock.advance(5 + 10 + 20)
   await c.settle()
   assert.deepEqual([runs, c.ended()], [4, undefined])
-  await c.end()
 })
 
 test('a listener that rejects, a cause that throws and an error without a text stop nothing', async () => {
   let runs = 0
-  const c = controlling({
+  await using c = controlling({
     pods: [pod('a', '1')],
     onReconcile: async (report) => {
       assert.deepEqual(report.causes.slice(0, 1), runs === 1 ? ['added'] : ['retry 1'])
@@ -215,5 +212,4 @@ test('a listener that rejects, a cause that throws and an error without a text s
   await added.promise
   await c.settle()
   assert.deepEqual([runs, c.ended()], [3, undefined])
-  await c.end()
 })

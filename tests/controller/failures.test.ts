@@ -145,7 +145,7 @@ function keptErrors(): { lines: Line[]; log: Log } {
 
 test('the log has the error with its stack once, then one line per failure with the next try', async () => {
   const { lines, log } = keptErrors()
-  const c = controlling({ pods: [pod('a', '1')], log, reconcile: () => Promise.reject(new Error('mine')) })
+  await using c = controlling({ pods: [pod('a', '1')], log, reconcile: () => Promise.reject(new Error('mine')) })
   await c.start()
   await c.clock.advance(5000)
   assert.deepEqual(lines.map(({ message }) => message), [
@@ -173,7 +173,6 @@ test('the log has the error with its stack once, then one line per failure with 
   lines.length = 0
   await c.clock.advance(60_000)
   assert.deepEqual(lines.map(({ fields }) => fields['attempt']), [12, 13, 14], 'waits of 10 s and more')
-  await c.end()
 })
 
 /** Returns a controller of `count` pods, which fail with the result of `fail` until it is undefined. */
@@ -245,7 +244,7 @@ test('failures for another reason, and those of a single key, are all logged', a
   await c.end()
   const { lines, log } = keptLog()
   let runs = 0
-  const one = controlling({
+  await using one = controlling({
     pods: [pod('a', '1')],
     log,
     backoff: { baseMs: 1, maxMs: 1 },
@@ -254,7 +253,6 @@ test('failures for another reason, and those of a single key, are all logged', a
   await one.start()
   await one.clock.advance(20)
   assert.ok(lines.filter((line) => line.startsWith('error')).length > 15, lines.join('\n'))
-  await one.end()
 })
 
 test('of keys that fail for one reason, those with a line have no further ones than five in a period', () => {

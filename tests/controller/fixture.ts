@@ -101,6 +101,13 @@ export function controlling(
   const signal = countedSignal()
   const caching = new AbortController()
   let ended: { readonly error?: unknown } | undefined
+  /** Stops everything, and checks that nothing is left. */
+  const end = async (): Promise<void> => {
+    signal.controller.abort(new Error('the test is over'))
+    caching.abort()
+    await settle(clock)
+    assert.deepEqual([ended, clock.pending, signal.listeners()], [{}, 0, 0])
+  }
   return {
     controller,
     clock,
@@ -116,13 +123,8 @@ export function controlling(
       for (const { informer } of feeds) informer.start(caching.signal).catch(() => {})
       await settle(clock)
     },
-    /** Stops everything, and checks that nothing is left. */
-    async end(): Promise<void> {
-      signal.controller.abort(new Error('the test is over'))
-      caching.abort()
-      await settle(clock)
-      assert.deepEqual([ended, clock.pending, signal.listeners()], [{}, 0, 0])
-    },
+    end,
+    [Symbol.asyncDispose]: end,
   }
 }
 

@@ -56,6 +56,10 @@ function sourcing(
     isOver: () => over,
     stop: () => signal.controller.abort(new Error('the test is over')),
     end: () => caching.abort(new Error('the test is over')),
+    [Symbol.dispose]: () => {
+      signal.controller.abort(new Error('the test is over'))
+      caching.abort(new Error('the test is over'))
+    },
     async start(): Promise<void> {
       source.start(kept.sink, signal.controller.signal).then(() => (over = true), () => {})
       source.synced(signal.controller.signal).then(() => (state.isSynced = true), () => {})
@@ -129,7 +133,7 @@ test('a cluster-scoped object has no owner in a namespace', () => {
 
 test('an object that moves from one owner to another queues both, and one that stays queues its owner once', async () => {
   const map: KeyMapper = ({ metadata }) => [{ name: metadata.labels?.['owner'] ?? 'none' }]
-  const s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
+  using s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
   await s.start()
   s.keys()
   s.stream.send('MODIFIED', pod('a', '6', { labels: { owner: 'y' } }))
@@ -137,12 +141,10 @@ test('an object that moves from one owner to another queues both, and one that s
   s.stream.send('DELETED', pod('a', '8', { labels: { owner: 'y' } }))
   await settle(s.clock)
   assert.deepEqual(s.keys(), ['y', 'x', 'y', 'y'])
-  s.stop()
-  s.end()
 })
 
 test('a predicate that throws a thousand times passes all events, and causes a few lines', async () => {
-  const s = sourcing({
+  using s = sourcing({
     pods: Array.from({ length: 1000 }, (_, i) => pod(`p${i}`, '1')),
     when: () => assert.fail('mine'),
   })
@@ -155,8 +157,6 @@ test('a predicate that throws a thousand times passes all events, and causes a f
     s.lines.at(-1),
     'error A predicate threw for Pod "default/late", so the event passes: mine (and 995 more like it)',
   )
-  s.stop()
-  s.end()
 })
 
 test('an event whose map function throws is parked and retried with back-off; later events continue', async () => {
@@ -190,7 +190,7 @@ test('later events of an object whose map function fails wait: its newest state 
     { metadata },
   ) => (asked.push(metadata.resourceVersion),
     isBroken ? assert.fail('mine') : [{ name: metadata.labels?.['owner'] ?? 'none' }])
-  const s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
+  using s = sourcing({ pods: [pod('a', '1', { labels: { owner: 'x' } })], map })
   await s.start()
   for (const [version, owner] of [['6', 'y'], ['7', 'z']] as const) {
     s.stream.send('MODIFIED', pod('a', version, { labels: { owner } }))
@@ -204,13 +204,11 @@ test('later events of an object whose map function fails wait: its newest state 
     [{ key: 'z', priority: 0 }, { key: 'y', priority: 0 }, { key: 'x', priority: 0 }],
     ['1', '7', '6', '1'],
   ])
-  s.stop()
-  s.end()
 })
 
 test('an object that was mapped after failures starts with the first back-off when it fails again', async () => {
   let failures = 2
-  const s = sourcing({
+  using s = sourcing({
     map: ({ metadata }) => (failures-- > 0 ? assert.fail('mine') : [{ name: metadata.resourceVersion }]),
   })
   await s.start()
@@ -223,8 +221,6 @@ test('an object that was mapped after failures starts with the first back-off wh
   await s.clock.advance(100)
   await settle(s.clock)
   assert.deepEqual(s.keys(), ['7', '6'])
-  s.stop()
-  s.end()
 })
 
 test('an event that arrives during a retry of its object is mapped too', async () => {
@@ -236,7 +232,7 @@ test('an event that arrives during a retry of its object is mapped too', async (
   answers[0].catch(() => {})
   let at = 0
   const map: KeyMapper = () => at === 0 ? (at++, answers[0]) : at === 1 ? (at++, answers[1].promise) : answers[2]
-  const s = sourcing({ pods: [pod('a', '1')], map })
+  using s = sourcing({ pods: [pod('a', '1')], map })
   await s.start()
   await s.clock.advance(100)
   await settle(s.clock)
@@ -246,8 +242,6 @@ test('an event that arrives during a retry of its object is mapped too', async (
   answers[1].resolve([{ name: 'first' }])
   await settle(s.clock)
   assert.deepEqual([s.keys(), s.source.idle, s.source.missing], [['first', 'newest'], true, []])
-  s.stop()
-  s.end()
 })
 
 test('an event whose map function does not settle within a minute is parked, its signal is aborted, and other events continue', async () => {
@@ -288,7 +282,7 @@ test('first lists and updates without a change have low priority, all other even
 test('the controller’s predicate is called before the source’s, and events that either drops are not mapped', async () => {
   const asked: string[] = []
   const passes: Sink['passes'] = (delta) => (asked.push(`controller ${delta.kind}`), delta.kind !== 'updated')
-  const s = sourcing({
+  using s = sourcing({
     pods: [pod('a', '1')],
     passes: (delta) => passes(delta) || delta.object.metadata.resourceVersion === '7',
     when: (
@@ -311,8 +305,6 @@ test('the controller’s predicate is called before the source’s, and events t
     'controller deleted',
     'source deleted',
   ]])
-  s.stop()
-  s.end()
 })
 
 test('a generator that fails half way, a key without a name, and no list of keys are failures too: nothing is lost', async () => {
@@ -328,7 +320,7 @@ test('a generator that fails half way, a key without a name, and no list of keys
   ]
   for (const fails of wrong) {
     let tries = 0
-    const s = sourcing({
+    using s = sourcing({
       pods: [pod('a', '1')],
       map: (object, call, event) => (tries++ === 0 ? fails(object, call, event) : [{ name: 'right' }]),
     })
@@ -337,19 +329,15 @@ test('a generator that fails half way, a key without a name, and no list of keys
     await s.clock.advance(100)
     await settle(s.clock)
     assert.deepEqual(s.keys(), ['right'], String(fails))
-    s.stop()
-    s.end()
   }
 })
 
 test('a map function may return any promise-like', async () => {
   const promised = { then: (resolve: (keys: unknown) => void) => resolve([{ name: 'promised' }]) }
-  const s = sourcing({ pods: [pod('a', '1')], map: () => promised as never })
+  using s = sourcing({ pods: [pod('a', '1')], map: () => promised as never })
   await s.start()
   await settle(s.clock)
   assert.deepEqual(s.keys(), ['promised'])
-  s.stop()
-  s.end()
 })
 
 test('an abort stops it at once, also if a map function never settles or waits for a retry, and nothing is left', async () => {

@@ -29,22 +29,20 @@ async function times(options: Partial<ControllerDependencies>, advanceMs: number
 
 test('without a kind, the log has the name', async () => {
   for (const [kind, text] of [['Pod', 'Pod "default/a"'], [undefined, 'test "default/a"']] as const) {
-    const c = controlling({ kind, pods: [pod('a', '1')], reconcile: failing })
+    await using c = controlling({ kind, pods: [pod('a', '1')], reconcile: failing })
     await c.start()
     assert.ok(c.lines.some((line) => line.startsWith(`error Cannot reconcile ${text}: mine`)), c.lines.join('\n'))
-    await c.end()
   }
 })
 
 test('a controller may have no sources', async () => {
-  const c = controlling({
+  await using c = controlling({
     sources: undefined,
     pods: [pod('a', '1')],
     reconcile: async ({ key }) => assert.fail(key.name),
   })
   await c.start()
   assert.deepEqual([c.controller.idle, c.lines.filter((line) => line.startsWith('error'))], [true, []])
-  await c.end()
 })
 
 test('the back-off has a first and a longest delay', async () => {
@@ -86,7 +84,7 @@ test('an abort by the stop is no failure; other errors during the stop are', asy
   }
   for (const [end, expected] of Object.entries(lines)) {
     const [stopping, abandon] = [new AbortController(), new AbortController()]
-    const c = controlling({
+    await using c = controlling({
       pods: [pod('a', '1')],
       stopping: stopping.signal,
       abandon: abandon.signal,
@@ -102,13 +100,12 @@ test('an abort by the stop is no failure; other errors during the stop are', asy
     if (end === 'abandon') abandon.abort(new DOMException('the end', 'AbortError'))
     await c.settle()
     assert.match(c.lines.find((each) => !each.startsWith('debug Controller'))!, expected)
-    await c.end()
   }
 })
 
 test('keys in other namespaces are dropped, and the first one is logged', async () => {
   const [warnings, seen] = [[] as string[], [] as string[]]
-  const c = controlling({
+  await using c = controlling({
     log: { debug() {}, info() {}, warn: (line) => void warnings.push(line), error() {} },
     namespaces: new Set(['default']),
     sources: [{
@@ -121,5 +118,4 @@ test('keys in other namespaces are dropped, and the first one is logged', async 
   assert.deepEqual([seen, warnings], [['a', 'cluster-scoped'], [
     'Controller "test" drops keys in namespaces that it does not watch, such as "other/b": watch Pod in "other", or leave such keys out',
   ]])
-  await c.end()
 })

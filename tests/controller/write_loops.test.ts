@@ -84,7 +84,7 @@ test('a controller warns of a loops key, with its causes and the fields of the r
     error() {},
     warn: (message, fields) => void lines.push({ message, fields }),
   }
-  const c = controlling({ pods: [pod('a', '1')], log, uuid: () => 'id', reconcile: writing })
+  await using c = controlling({ pods: [pod('a', '1')], log, uuid: () => 'id', reconcile: writing })
   await c.start()
   await c.clock.advance(40)
   assert.deepEqual(lines, [])
@@ -95,7 +95,6 @@ test('a controller warns of a loops key, with its causes and the fields of the r
       'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?',
     fields: { controller: 'test', kind: 'Pod', namespace: 'default', name: 'a', reconcileID: 'id' },
   }])
-  await c.end()
 })
 
 test('retries and requeues of a key that writes are loops too', async () => {
@@ -105,33 +104,30 @@ test('retries and requeues of a key that writes are loops too', async () => {
       [async ({ onWrite }: Run) => (onWrite!(write()), Promise.reject(new Error('mine'))), 'retry 26'],
     ] as const
   ) {
-    const c = controlling({ pods: [pod('a', '1')], backoff: { baseMs: 1, maxMs: 1 }, reconcile })
+    await using c = controlling({ pods: [pod('a', '1')], backoff: { baseMs: 1, maxMs: 1 }, reconcile })
     await c.start()
     await c.clock.advance(60)
     const warned = c.lines.filter((line) => line.startsWith('warn'))
     assert.equal(warned.length, 1, c.lines.join('\n'))
     assert.ok(warned[0]!.includes(cause), c.lines.join('\n'))
-    await c.end()
   }
 })
 
 test('many loops keys cause a limited number of lines, with the number of skipped ones', async () => {
   const pods = Array.from({ length: 8 }, (_, i) => pod(`${i}`, '1'))
   const reconcile = async (run: Run) => (await writing(run), { requeueAfter: 100 })
-  const c = controlling({ pods, reconcile, concurrency: 8 })
+  await using c = controlling({ pods, reconcile, concurrency: 8 })
   await c.start()
   await c.clock.advance(6000)
   const warned = (): string[] => c.lines.filter((line) => line.startsWith('warn'))
   assert.equal(warned().length, 5)
   await c.clock.advance(70_000)
   assert.match(warned()[5]!, / \(and \d+ more like it\)$/)
-  await c.end()
 })
 
 test('with a listener nothing is logged: the report has all facts', async () => {
-  const c = controlling({ pods: [pod('a', '1')], reconcile: writing, onReconcile: () => {} })
+  await using c = controlling({ pods: [pod('a', '1')], reconcile: writing, onReconcile: () => {} })
   await c.start()
   await c.clock.advance(60)
   assert.deepEqual(c.lines.filter((line) => line.startsWith('warn')), [])
-  await c.end()
 })

@@ -122,7 +122,7 @@ test('each key runs on one of three replicas, and all of them work', async () =>
 
 test('a replica that comes takes over its buckets one by one, without a key that runs twice at once', async () => {
   const { clock, start, take } = stage()
-  const a = await start('a')
+  await using a = await start('a')
   await create(a.client)
   await clock.advance(0)
   assert.deepEqual(take(), names.map((name) => `a ${name}`).toSorted())
@@ -142,19 +142,18 @@ test('a replica that comes takes over its buckets one by one, without a key that
   assert.equal(b.outcome(), 'resolved')
   assert.equal((await leases(a.client))['op-replica-b'], '')
   // Another process of that name, as a Pod of a StatefulSet.
-  const again = await start('b')
+  await using again = await start('b')
   await clock.advance(60_000)
   assert.deepEqual(take(), moved.map((name) => `b ${name}`).toSorted())
-  for (const each of [a, again]) await each.stop()
 })
 
 test('one bucket is given up each retryPeriod', async () => {
   const { clock, start } = stage()
-  const a = await start('a')
+  await using a = await start('a')
   const held = async (): Promise<number> =>
     Object.entries(await leases(a.client)).filter(([name, by]) => name.startsWith('op-bucket-') && by === 'a').length
   assert.equal(await held(), COUNT)
-  const b = await start('b')
+  await using b = await start('b')
   const counts: number[] = []
   for (let period = 0; period < 12; period++) {
     counts.push(await held())
@@ -162,7 +161,6 @@ test('one bucket is given up each retryPeriod', async () => {
   }
   counts.forEach((count, at) => at > 0 && assert.ok(counts[at - 1]! - count <= 1, counts.join(' ')))
   assert.ok(counts.at(-1)! < COUNT)
-  for (const each of [a, b]) await each.stop()
 })
 
 test('a bucket is given up when its running reconcile has ended, which may write, and its keys wait for that', async () => {
@@ -170,10 +168,10 @@ test('a bucket is given up when its running reconcile has ended, which may write
   const [name] = namesOf('b', 'a', 'b')
   const hold = new Latch()
   holds.set(name!, hold)
-  const a = await start('a')
+  await using a = await start('a')
   await create(a.client, [name!])
   await clock.advance(0)
-  const b = await start('b')
+  await using b = await start('b')
   await clock.advance(60_000)
   await a.client.patch(ConfigMap, ref(name!), { merge: { data: { changed: 'yes' } } })
   await clock.advance(10_000)
@@ -186,7 +184,6 @@ test('a bucket is given up when its running reconcile has ended, which may write
   assert.deepEqual([...new Set(take())], [`b ${name}`])
   assert.deepEqual((await a.client.get(ConfigMap, ref(name!)))?.data, { changed: 'yes', by: 'b' })
   assert.deepEqual([messages(a, 'error'), messages(b, 'error')], [[], []])
-  for (const each of [a, b]) await each.stop()
 })
 
 test('a reconcile that hangs keeps its bucket for the grace period, and is fenced then', async () => {
@@ -194,11 +191,11 @@ test('a reconcile that hangs keeps its bucket for the grace period, and is fence
   const [name, ...others] = namesOf('b', 'a', 'b')
   const hold = new Latch()
   holds.set(name!, hold)
-  const a = await start('a')
+  await using a = await start('a')
   await create(a.client, [name!])
   await clock.advance(0)
   holds.delete(name!)
-  const b = await start('b')
+  await using b = await start('b')
   await clock.advance(15_000)
   assert.deepEqual([aborted, await heldBy(a.client, name!)], [[], 'a'])
   take()
@@ -212,13 +209,12 @@ test('a reconcile that hangs keeps its bucket for the grace period, and is fence
   await create(a.client, others)
   await clock.advance(0)
   assert.deepEqual(take(), others.map((each) => `b ${each}`).toSorted())
-  for (const each of [a, b]) await each.stop()
 })
 
 test('the keys of a killed replica move after its Leases have expired, and not before', async () => {
   const { clock, start, take } = stage()
   const { intercept, cut } = cuttable()
-  const a = await start('a')
+  await using a = await start('a')
   const b = await start('b', { intercept })
   await clock.advance(60_000)
   await create(a.client)
@@ -234,17 +230,16 @@ test('the keys of a killed replica move after its Leases have expired, and not b
   await clock.advance(9_000)
   assert.deepEqual(take(), others.map((name) => `a ${name}`).toSorted())
   assert.match(String(b.outcome()), /LeadershipLost/)
-  await a.stop()
 })
 
 test('the buckets of a live replica are not taken by one whose watch of the Leases is late', async () => {
   const { clock, server, start } = stage()
   let isLate = false
-  const a = await start('a', {
+  await using a = await start('a', {
     intercept: async (request, next) =>
       isLate && request.path.includes('replica-of') ? await new Promise(() => {}) : await next(request),
   })
-  const b = await start('b')
+  await using b = await start('b')
   await clock.advance(60_000)
   const before = await leases(a.client)
   assert.ok(Object.values(before).filter((holder) => holder === 'b').length > 1)
@@ -253,26 +248,24 @@ test('the buckets of a live replica are not taken by one whose watch of the Leas
   await clock.advance(60_000)
   assert.deepEqual(await leases(a.client), before)
   assert.deepEqual(messages(b, 'warn'), [])
-  for (const each of [a, b]) await each.stop()
 })
 
 test('of two replicas with one identity, the later one has all buckets, and the other ends', async () => {
   const { clock, start, take } = stage()
   const first = await start('a')
-  const second = await start('a')
+  await using second = await start('a')
   await clock.advance(3000)
   assert.match(String(first.outcome()), /LeadershipLost: .* "a" holds it now/)
   take()
   await create(second.client)
   await clock.advance(0)
   assert.deepEqual(take(), names.map((name) => `a ${name}`).toSorted())
-  await second.stop()
 })
 
 test('the loss of a bucket ends its runs, not the process, and it is taken again when it is free', async () => {
   const { clock, start, take, holds, aborted } = stage()
   const hold = new Latch()
-  const b = await start('b')
+  await using b = await start('b')
   const [name = '', ...others] = names
   await create(b.client, [name])
   await clock.advance(0)
@@ -313,12 +306,11 @@ test('the loss of a bucket ends its runs, not the process, and it is taken again
   assert.deepEqual(take().filter((run) => run.includes('gone')), [])
   await clock.advance(60_000)
   assert.ok(take().includes(`b gone ${name}`))
-  await b.stop()
 })
 
 test('a deletion that waits behind other keys is not forgotten when its bucket is lost again and again', async () => {
   const { clock, start, take, holds } = stage()
-  const b = await start('b')
+  await using b = await start('b')
   const [name = '', ...others] = names
   const bucket = `op-bucket-${bucketOf('configmaps', `default/${name}`, COUNT)}`
   const busy = others.filter((each) => !isIn(bucket, each)).slice(0, 4)
@@ -340,7 +332,6 @@ test('a deletion that waits behind other keys is not forgotten when its bucket i
   hold.open()
   await clock.advance(45_000)
   assert.ok(take().includes(`b gone ${name}`))
-  await b.stop()
 })
 
 test('a replica that stood still for longer than its Leases last does not write, and ends', async () => {
@@ -410,7 +401,7 @@ test('what a replica does after its stop has run out of time is fenced, and its 
 
 test('a deletion while no replica had the bucket is reconciled by the next one, if it passes the filters', async () => {
   const { clock, start, take } = stage()
-  const a = await start('a')
+  await using a = await start('a')
   const other = Array.from(names, (_, at) => `other-${at}`).find((each) => ownerOfName(each, 'a', 'b') === 'b')!
   await create(a.client, [...names, other])
   const { intercept, cut } = cuttable()
@@ -423,7 +414,6 @@ test('a deletion while no replica had the bucket is reconciled by the next one, 
   await clock.advance(60_000)
   assert.deepEqual(take().filter((run) => run.startsWith('a gone')), [`a gone ${name}`])
   assert.notEqual(b.outcome(), undefined)
-  await a.stop()
 })
 
 test('the deletions in a deleted Namespace are reconciled also by a replica that has left it', async () => {
@@ -467,7 +457,7 @@ test('a replica with another number of buckets waits also if its watch of the Le
   const a = await start('a')
   let isLate = false
   const other = stage({ sharding: { buckets: 2 * COUNT } })
-  const c = await starting(other.describe('c'), {
+  await using c = await starting(other.describe('c'), {
     ...{ clock, server, identity: 'c' },
     intercept: async (request, next) =>
       isLate && request.path.includes('watch=') && request.path.includes('replica-of')
@@ -486,22 +476,20 @@ test('a replica with another number of buckets waits also if its watch of the Le
   server.closeWatches()
   await clock.advance(240_000)
   assert.deepEqual([take(), [...new Set(other.take())].length], [[], names.length])
-  await c.stop()
 })
 
 test('a replica that lacks a controller is named once: another operator may have the name, and keep its keys', async () => {
   const { clock, server, start } = stage()
   const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
   app.controllerFor(Secret).reconcile(async () => {})
-  const a = await start('a')
-  const b = await starting(app, { clock, server, identity: 'b' })
+  await using a = await start('a')
+  await using b = await starting(app, { clock, server, identity: 'b' })
   await clock.advance(60_000)
   const lines = [a, b].map((each) => messages(each, 'warn').map((line) => line.replace(/: it is of .*"op"$/, '')))
   assert.deepEqual(lines, [
     ['"b" has no controller "configmap", whose keys wait in its buckets'],
     ['"a" has no controller "secret", whose keys wait in its buckets'],
   ])
-  for (const each of [a, b]) await each.stop()
 })
 
 test('a bucket that is being given up is kept when a replica with another number of buckets comes', async () => {
@@ -509,9 +497,9 @@ test('a bucket that is being given up is kept when a replica with another number
   const [name = ''] = namesOf('b', 'a', 'b')
   const hold = new Latch()
   holds.set(name, hold)
-  const a = await start('a')
+  await using a = await start('a')
   await create(a.client, [name])
-  const b = await start('b')
+  await using b = await start('b')
   await clock.advance(60_000)
   take()
   const c = await starting(stage({ sharding: { buckets: 2 * COUNT } }).describe('c'), { clock, server, identity: 'c' })
@@ -522,7 +510,6 @@ test('a bucket that is being given up is kept when a replica with another number
   await c.stop()
   await clock.advance(60_000)
   assert.deepEqual([...new Set(take())], [`b ${name}`])
-  for (const each of [a, b]) await each.stop()
 })
 
 test('a configuration without a namespace is warned of once, not for each Lease', async () => {
@@ -770,11 +757,11 @@ test('a replica reports no run of keys that are not its own, also of those that 
     onReconcile: ({ key }) => void reports.push(`${replica} ${key.split('/')[1]}`),
   })
   const [moved = ''] = namesOf('b', 'a', 'b')
-  const a = await start('a', note('a'))
+  await using a = await start('a', note('a'))
   await create(a.client)
   await clock.advance(0)
   assert.equal(reports.splice(0).length, names.length)
-  const b = await start('b', note('b'))
+  await using b = await start('b', note('b'))
   await clock.advance(60_000)
   reports.splice(0)
   await a.client.patch(ConfigMap, ref(moved), { merge: { data: { changed: 'yes' } } })
@@ -784,24 +771,22 @@ test('a replica reports no run of keys that are not its own, also of those that 
     const runs = reports.filter((report) => report.endsWith(` ${name}`))
     assert.deepEqual([...new Set(runs)], [`${ownerOfName(name, 'a', 'b')} ${name}`])
   }
-  for (const each of [a, b]) await each.stop()
 })
 
 test('the caches catch up before the keys of a taken bucket run', async () => {
   const { clock, start } = stage({ sharding: { buckets: 2 } })
   const a = await start('a')
-  const b = await start('b')
+  await using b = await start('b')
   await clock.advance(10_000)
   b.network.take()
   await a.stop()
   await clock.advance(10_000)
   assert.ok(b.network.take().includes('GET /api/v1/configmaps'))
-  await b.stop()
 })
 
 test('a deletion of long ago is not reconciled again by the next replica', async () => {
   const { clock, start, take } = stage({ sharding: { buckets: 2 } })
-  const a = await start('a')
+  await using a = await start('a')
   const b = await start('b')
   await clock.advance(10_000)
   await create(a.client)
@@ -814,12 +799,11 @@ test('a deletion of long ago is not reconciled again by the next replica', async
   const runs = take()
   assert.ok(runs.length > 0)
   assert.deepEqual(runs.filter((run) => run.includes('gone')), [])
-  await a.stop()
 })
 
 test('a replica that stops gives up the buckets of which no key runs at once', async () => {
   const { clock, start, take, holds } = stage()
-  const a = await start('a')
+  await using a = await start('a')
   const b = await start('b')
   await clock.advance(60_000)
   const [slow = '', ...others] = namesOf('b', 'a', 'b').filter((name, _, [first]) =>
@@ -838,7 +822,6 @@ test('a replica that stops gives up the buckets of which no key runs at once', a
   await clock.advance(10_000)
   assert.deepEqual([...new Set(take())], [`a ${slow}`])
   assert.equal(b.outcome(), 'resolved')
-  await a.stop()
 })
 
 test('a run has the signals of its run and of its bucket, and none begins in a bucket that is not open', async () => {
