@@ -73,11 +73,10 @@ test('ten declarations of a kind share one informer, with one list and one watch
       }
     }
   })
-  assert.deepEqual([c.server.recorded(), received.length, [...c.cache.informers()].length], [
-    ['list', 'watch 5'],
-    10,
-    1,
-  ])
+  assert.deepEqual(
+    [c.server.recorded(), received.length, [...c.cache.informers()].length],
+    [['list', 'watch 5'], 10, 1],
+  )
 })
 
 test('a kind has one set of options', () => {
@@ -337,11 +336,10 @@ test('the objects of one namespace are found by an index, own writes in the same
   const [informer] = c.cache.informersOf(POD)!
   const inNamespace = async (namespace: string, labels?: string): Promise<string> =>
     names(await c.reader.list(Pod, { namespace, ...(labels && { labels }) })).join()
-  assert.deepEqual([await inNamespace('two'), await inNamespace('two', 'x=y'), await inNamespace('none')], [
-    'c,d',
-    'd',
-    '',
-  ])
+  assert.deepEqual(
+    [await inNamespace('two'), await inNamespace('two', 'x=y'), await inNamespace('none')],
+    ['c,d', 'd', ''],
+  )
   let looks = 0
   const values = informer!.store.values.bind(informer!.store)
   Object.assign(informer!.store, {
@@ -354,11 +352,10 @@ test('the objects of one namespace are found by an index, own writes in the same
   own.answered(of('f', 'two', '10'))
   own.answered(of('g', 'one', '11'))
   own.end()
-  assert.deepEqual([await inNamespace('two'), await inNamespace('one'), await inNamespace('two', 'own=yes')], [
-    'c,d,f',
-    'a,g',
-    'c',
-  ])
+  assert.deepEqual(
+    [await inNamespace('two'), await inNamespace('one'), await inNamespace('two', 'own=yes')],
+    ['c,d,f', 'a,g', 'c'],
+  )
   assert.deepEqual(c.live(), [])
 })
 

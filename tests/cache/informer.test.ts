@@ -75,15 +75,10 @@ test('only adds of the first list are initial; a second list notifies of the dif
   i.informer.addHandler(recorder(received))
   await i.start()
   await i.clock.advance(800)
-  assert.deepEqual(received, [
-    'added a initial',
-    'added b initial',
-    'added c initial',
-    'deleted a',
-    'deleted c',
-    'added c',
-    'added d',
-  ])
+  assert.deepEqual(
+    received,
+    ['added a initial', 'added b initial', 'added c initial', 'deleted a', 'deleted c', 'added c', 'added d'],
+  )
 })
 
 test('a handler that is added by another handler during a list gets each object once', async () => {
@@ -177,11 +172,10 @@ test('managedFields and stripped parts are removed, and changing a frozen object
   await i.clock.advance(0)
   for (const name of ['a', 'b']) {
     const kept = i.informer.store.get(`default/${name}`)!
-    assert.deepEqual(['managedFields' in kept.metadata, 'spec' in kept, Object.isFrozen(kept.metadata)], [
-      false,
-      false,
-      true,
-    ])
+    assert.deepEqual(
+      ['managedFields' in kept.metadata, 'spec' in kept, Object.isFrozen(kept.metadata)],
+      [false, false, true],
+    )
     assert.throws(() => ((kept.metadata as { name: string }).name = 'x'), TypeError)
   }
 })

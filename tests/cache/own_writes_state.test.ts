@@ -246,12 +246,10 @@ test('unclear keys are found by key and by namespace, and at most 50,000 are kep
   const own = new OwnWritesState<KubeObject>(() => undefined)
   for (const key of ['one/a', 'one/b', 'onetwo/a', 'a']) own.hidden(own.begin(key), key, {}, 0)
   const keys = (of: Parameters<typeof own.unclear>[0]): string => [...own.unclear(of)?.keys() ?? []].join()
-  assert.deepEqual([{ namespace: 'one' }, { key: 'one/b' }, { key: 'one/c' }, {}].map(keys), [
-    'one/a,one/b',
-    'one/b',
-    '',
-    'one/a,one/b,onetwo/a,a',
-  ])
+  assert.deepEqual(
+    [{ namespace: 'one' }, { key: 'one/b' }, { key: 'one/c' }, {}].map(keys),
+    ['one/a,one/b', 'one/b', '', 'one/a,one/b,onetwo/a,a'],
+  )
   for (let n = 0; n < 50_010; n++) own.hidden(own.begin('x'), `x/${n}`, {}, 0)
   assert.equal(own.unclear({})!.size, 50_000)
 })

@@ -67,11 +67,10 @@ test('other metadata is stripped, absent metadata stays absent, and the object i
       },
       onStripError: ({ metadata }, error) => void failed.push(metadata.name, (error as Error).message),
     })
-    assert.deepEqual(['annotations' in object.metadata, 'labels' in object.metadata, isPartial(object)], [
-      false,
-      false,
-      true,
-    ])
+    assert.deepEqual(
+      ['annotations' in object.metadata, 'labels' in object.metadata, isPartial(object)],
+      [false, false, true],
+    )
     assert.deepEqual(failed, throws ? ['a', 'mine'] : [])
   }
 })

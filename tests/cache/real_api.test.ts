@@ -193,12 +193,10 @@ test(
           partial.items.every((object) => object.kind === 'ConfigMap' && !('data' in object)),
       )
       const { name } = items[0]!.metadata
-      assert.deepEqual(Object.keys(await direct.get({ ...target, resource: metadataOf(CONFIG_MAP), name })).sort(), [
-        'apiVersion',
-        'kind',
-        'kubeloop.partial',
-        'metadata',
-      ])
+      assert.deepEqual(
+        Object.keys(await direct.get({ ...target, resource: metadataOf(CONFIG_MAP), name })).sort(),
+        ['apiVersion', 'kind', 'kubeloop.partial', 'metadata'],
+      )
       // Each break costs each of the two informers a watch, which the next break may cut before its answer.
       assert.ok(requested.length > 4, `${breaks} breaks caused no more than ${requested.length} requests`)
       const bound = 20 + 6 * breaks

@@ -97,11 +97,10 @@ test('an object for which a key function throws is left out of the index until i
       : object.metadata.name),
   )
   assert.deepEqual(store.lookup(picky, 'a'), [])
-  assert.deepEqual(kinds(replaceAll(store, [pod('a', '1'), pod('bad', '2'), pod('c', '3')], true)), [
-    'added a uid-a',
-    'added bad uid-bad',
-    'added c uid-c',
-  ])
+  assert.deepEqual(
+    kinds(replaceAll(store, [pod('a', '1'), pod('bad', '2'), pod('c', '3')], true)),
+    ['added a uid-a', 'added bad uid-bad', 'added c uid-c'],
+  )
   assert.equal(store.size, 3)
   assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], []])
   assert.deepEqual([names(store.lookup(byTeam, 'x')), reported], [[], ['bad: mine']])
@@ -206,11 +205,10 @@ test('a list is prepared in invisible steps and replaces the store at once, with
     if (done) change = value
   }
   assert.deepEqual(kinds(change() as Delta[]), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
-  assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))], [
-    ['b', 'c', 'd'],
-    ['b', 'c', 'd'],
-    ['b', 'c', 'd'],
-  ])
+  assert.deepEqual(
+    [names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))],
+    [['b', 'c', 'd'], ['b', 'c', 'd'], ['b', 'c', 'd']],
+  )
 })
 
 test('a list calls the key function only for changed objects', () => {

@@ -108,12 +108,10 @@ test('the cache is bounded: the oldest entries are dropped, and remembering agai
   for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
   of('p0').remember(desired, answered)
   of('one more').remember(desired, answered)
-  assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).isUpToDate(desired, answered)), [
-    true,
-    false,
-    true,
-    true,
-  ])
+  assert.deepEqual(
+    ['p0', 'p1', 'p2', 'one more'].map((name) => of(name).isUpToDate(desired, answered)),
+    [true, false, true, true],
+  )
 })
 
 test('forget drops the entries of all field managers of one object', () => {

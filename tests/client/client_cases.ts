@@ -26,12 +26,10 @@ export const CLIENT_CASES: readonly Case[] = [
         metadata: { name: 'a', namespace },
         data: { x: '1', gone: undefined },
       })
-      assert.deepEqual([made.apiVersion, made.kind, made.data, made.metadata.namespace], [
-        'v1',
-        'ConfigMap',
-        { x: '1' },
-        namespace,
-      ])
+      assert.deepEqual(
+        [made.apiVersion, made.kind, made.data, made.metadata.namespace],
+        ['v1', 'ConfigMap', { x: '1' }, namespace],
+      )
       assert.ok(made.metadata.uid && made.metadata.resourceVersion)
       await assert.rejects(
         it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } }),

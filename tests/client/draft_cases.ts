@@ -37,12 +37,10 @@ export const DRAFT_CASES: readonly Case[] = [
         metadata: { ...edited.object.metadata, labels: { ...edited.object.metadata.labels, updated: '' } },
       })
       assert.equal(await wideNow(), wide)
-      assert.deepEqual(Object.keys((await it.client.live.get(FOO, ref))!.metadata.labels!).sort(), [
-        'cached',
-        'ensured',
-        'live',
-        'updated',
-      ])
+      assert.deepEqual(
+        Object.keys((await it.client.live.get(FOO, ref))!.metadata.labels!).sort(),
+        ['cached', 'ensured', 'live', 'updated'],
+      )
       await assert.rejects(
         it.client.update(FOO, it.cached.get('wide') as never),
         /Cannot update Foo ".*": "wide" is an integer beyond 2\^53/,
@@ -55,11 +53,10 @@ export const DRAFT_CASES: readonly Case[] = [
       const created = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
         draft.data = { x: '1' }
       })
-      assert.deepEqual([created.result, created.object.data, created.object.metadata.name], [
-        'created',
-        { x: '1' },
-        'a',
-      ])
+      assert.deepEqual(
+        [created.result, created.object.data, created.object.metadata.name],
+        ['created', { x: '1' }, 'a'],
+      )
       const unchanged = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
         draft.data = { ...draft.data, x: '1' }
       })

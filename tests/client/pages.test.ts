@@ -72,11 +72,10 @@ test('where the server cannot go on, the iteration says so; so it does when noth
   const cut = await read([page(['a'], '7', 't1'), expired()])
   assert.deepEqual([cut.names, (cut.failure as { reason: string }).reason], [['a'], 'Expired'])
   const again = await read([page(['a'], '7', 't1'), expired('t2'), expired('t3')])
-  assert.deepEqual([again.names, (again.failure as { reason: string }).reason, again.queries.length], [
-    ['a'],
-    'Expired',
-    3,
-  ])
+  assert.deepEqual(
+    [again.names, (again.failure as { reason: string }).reason, again.queries.length],
+    [['a'], 'Expired', 3],
+  )
   const atOnce = await read([expired('t1')])
   assert.deepEqual([atOnce.names, (atOnce.failure as { reason: string }).reason], [[], 'Expired'])
 })
@@ -103,12 +102,8 @@ test('a list that was restarted and still comes in pages has all of them, and no
   const { transport, requests } = recorder(() => Promise.resolve(answers.shift()!))
   const { items, metadata } = await new Api({ transport }).list({ resource: CONFIG_MAP })
   assert.deepEqual([items.map(({ metadata }) => metadata.name), metadata.resourceVersion], [['c', 'd'], '10'])
-  assert.deepEqual(requests.map(({ path }) => path.split('?')[1]), [
-    'limit=500',
-    'limit=500&continue=t1',
-    undefined,
-    'limit=500&continue=t2',
-    undefined,
-    'limit=500&continue=t3',
-  ])
+  assert.deepEqual(
+    requests.map(({ path }) => path.split('?')[1]),
+    ['limit=500', 'limit=500&continue=t1', undefined, 'limit=500&continue=t2', undefined, 'limit=500&continue=t3'],
+  )
 })

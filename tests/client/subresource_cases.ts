@@ -61,12 +61,10 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
     async 'kindOf resolves with the kind as the server serves it'({ client, network }, { namespace }) {
       const Foo = await client.kindOf({ apiVersion: 'cases.dev/v1', kind: 'Foo' })
       const Role = await client.kindOf({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole' })
-      assert.deepEqual([Foo.plural, Foo.scope, Role.plural, Role.scope], [
-        'foos',
-        'Namespaced',
-        'clusterroles',
-        'Cluster',
-      ])
+      assert.deepEqual(
+        [Foo.plural, Foo.scope, Role.plural, Role.scope],
+        ['foos', 'Namespaced', 'clusterroles', 'Cluster'],
+      )
       network.take()
       const made = await client.create(Foo, {
         metadata: { namespace, name: 'found' },
@@ -118,11 +116,10 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
         5,
       )
       assert.equal((await it.client.live.get(FOO, ref))?.spec.size, 5)
-      assert.deepEqual(results(it), [
-        'patch Deployment/scale changed',
-        'update Deployment/scale changed',
-        'patch Foo/scale changed',
-      ])
+      assert.deepEqual(
+        results(it),
+        ['patch Deployment/scale changed', 'update Deployment/scale changed', 'patch Foo/scale changed'],
+      )
       await assert.rejects(
         scale.patch({ merge: { spec: { replicas: -1 } } }),
         (error: Error) =>

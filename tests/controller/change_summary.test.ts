@@ -20,11 +20,10 @@ test('a change is described in a few words', () => {
   const inWest = (['added', 'deleted', 'updated'] as const).map((kind) =>
     changeSummary({ kind, object: now, old, initial: false, stale: false } as never, false, 'west')
   )
-  assert.deepEqual(inWest, [
-    'Pod default/a in west: added',
-    'Pod default/a in west: deleted',
-    'Pod default/a in west: metadata changed',
-  ])
+  assert.deepEqual(
+    inWest,
+    ['Pod default/a in west: added', 'Pod default/a in west: deleted', 'Pod default/a in west: metadata changed'],
+  )
   assert.equal(updated({ spec: { replicas: 1 } }, { spec: { replicas: 3 } }), 'spec.replicas 1→3')
   assert.equal(updated({ spec: { a: 1, b: 1 } }, { spec: { a: 2, b: 2 } }), 'spec.a 1→2 (+1)')
   assert.equal(updated({}, { status: 'x' }), 'status none→x')

@@ -105,12 +105,10 @@ test('all series, also of the queue, exist from the start at 0; at the end they 
     'active_workers',
   ]
   assert.deepEqual(names.map((name) => value(name)), names.map(() => 0))
-  assert.deepEqual(['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)), [
-    0,
-    0,
-    0,
-    0,
-  ])
+  assert.deepEqual(
+    ['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)),
+    [0, 0, 0, 0],
+  )
   assert.equal(value('max_concurrent_reconciles'), 3)
   assert.ok(meter.series().includes('workqueue_adds_total{controller="test",name="test"}'))
   const namesake = controlling({ meter })
@@ -151,24 +149,18 @@ test('results, errors and durations are counted', async () => {
   assert.equal(value('active_workers'), 1)
   await c.clock.advance(250)
   await c.settle()
-  assert.deepEqual(['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)), [
-    2,
-    2,
-    1,
-    0,
-  ])
-  assert.deepEqual([
-    value('reconcile_errors_total'),
-    value('terminal_reconcile_errors_total'),
-    value('reconcile_panics_total'),
-  ], [2, 1, 0])
-  assert.deepEqual(meter.observed('controller_runtime_reconcile_time_seconds', { controller: 'test' }), [
-    0,
-    0,
-    0,
-    0,
-    0.25,
-  ])
+  assert.deepEqual(
+    ['success', 'error', 'requeue_after', 'requeue'].map((result) => value('reconcile_total', result)),
+    [2, 2, 1, 0],
+  )
+  assert.deepEqual(
+    [value('reconcile_errors_total'), value('terminal_reconcile_errors_total'), value('reconcile_panics_total')],
+    [2, 1, 0],
+  )
+  assert.deepEqual(
+    meter.observed('controller_runtime_reconcile_time_seconds', { controller: 'test' }),
+    [0, 0, 0, 0, 0.25],
+  )
   // The buckets of controller-runtime and of client-go's work queue.
   assert.equal(
     meter.buckets.get('controller_runtime_reconcile_time_seconds')?.join(' '),
@@ -260,12 +252,10 @@ test('every line of a run, the user’s and ours, has the run’s fields, and th
     'Pod "default/a" works again after 1 failure',
   ])
   for (const { fields } of lines) {
-    assert.deepEqual([fields?.['controller'], fields?.['kind'], fields?.['namespace'], fields?.['name']], [
-      'test',
-      'Pod',
-      'default',
-      'a',
-    ])
+    assert.deepEqual(
+      [fields?.['controller'], fields?.['kind'], fields?.['namespace'], fields?.['name']],
+      ['test', 'Pod', 'default', 'a'],
+    )
   }
   assert.match(String(ids[0]), /^[0-9a-f-]{36}$/)
   assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3], undefined, ids[3]])

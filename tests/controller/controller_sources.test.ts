@@ -165,11 +165,10 @@ test('a source that fails before its sync rejects the start with its name and ca
     const c = controlling({ sources: [custom(each), other] })
     await c.start()
     const error = c.ended()?.error as Error
-    assert.deepEqual([String(error), error.cause, other.signal?.aborted], [
-      'Error: Cannot start controller "test": the source "custom" failed: mine',
-      cause,
-      true,
-    ])
+    assert.deepEqual(
+      [String(error), error.cause, other.signal?.aborted],
+      ['Error: Cannot start controller "test": the source "custom" failed: mine', cause, true],
+    )
   }
 })
 
@@ -256,13 +255,10 @@ test('watches are added and removed at run time: first keys of a new one are que
     await c.settle()
     send({ kind: 'added', object: pod('ignored', '1'), initial: false })
     await c.settle()
-    assert.deepEqual([runs, handlers(), own.listeners(), begun.signal?.aborted, c.controller.idle], [
-      [],
-      0,
-      0,
-      true,
-      true,
-    ])
+    assert.deepEqual(
+      [runs, handlers(), own.listeners(), begun.signal?.aborted, c.controller.idle],
+      [[], 0, 0, true, true],
+    )
     assert.deepEqual(c.controller.failing, [])
   }
 })
@@ -324,11 +320,10 @@ test('a warm-up fills the queue without a reconcile; the start continues from th
   await w.elect()
   assert.deepEqual([w.runs, source.starts, w.outcomes], [['a', 'b'], 1, { warm: 'ended' }])
   await w.stop()
-  assert.deepEqual([w.outcomes, w.listeners(), source.signal?.aborted], [
-    { warm: 'ended', work: 'ended' },
-    [0, 0, 0],
-    true,
-  ])
+  assert.deepEqual(
+    [w.outcomes, w.listeners(), source.signal?.aborted],
+    [{ warm: 'ended', work: 'ended' }, [0, 0, 0], true],
+  )
 })
 
 test('a warm-up starts no source that does not read from a cache, also one that is added meanwhile', async () => {

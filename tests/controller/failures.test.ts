@@ -39,12 +39,10 @@ test('equal failures of a key are logged again when their number has doubled', (
 test('each failure is logged if the next try is 10 s or more away', () => {
   const fold = foldFailures()
   for (let i = 0; i < 10; i++) fold('a', retry())
-  assert.deepEqual([9999, 10_000, 1_000_000, 9999].map((ms) => fold('a', retry('no', ms))), [
-    undefined,
-    'again',
-    'again',
-    undefined,
-  ])
+  assert.deepEqual(
+    [9999, 10_000, 1_000_000, 9999].map((ms) => fold('a', retry('no', ms))),
+    [undefined, 'again', 'again', undefined],
+  )
 })
 
 test('another message, another key, and a failure after a success are new', () => {
@@ -99,11 +97,10 @@ test('a success after failures is logged once, with their number, if the key is 
   const fold = foldFailures()
   for (let i = 0; i < 3; i++) fold('a', retry())
   fold('a', retry('other'))
-  assert.deepEqual([fold('a', done), fold('a', done), fold('never failed', done)], [
-    { failures: 4 },
-    undefined,
-    undefined,
-  ])
+  assert.deepEqual(
+    [fold('a', done), fold('a', done), fold('never failed', done)],
+    [{ failures: 4 }, undefined, undefined],
+  )
   fold('a', drop('no', [status('changed')]))
   fold('a', drop('no', [status('unchanged')]))
   assert.deepEqual(fold('a', done), { failures: 1 }, 'the second was an echo')
@@ -155,20 +152,15 @@ test('the log has the error with its stack once, then one line per failure with 
     'Cannot reconcile Pod "default/a": mine (retry 5 in 80 ms)',
     'Cannot reconcile Pod "default/a": mine (retry 9 in 1.3 s)',
   ])
-  assert.deepEqual(lines.map(({ fields }) => [fields['attempt'], 'error' in fields]), [
-    [1, true],
-    [2, false],
-    [3, false],
-    [5, false],
-    [9, false],
-  ])
+  assert.deepEqual(
+    lines.map(({ fields }) => [fields['attempt'], 'error' in fields]),
+    [[1, true], [2, false], [3, false], [5, false], [9, false]],
+  )
   for (const { fields } of lines) {
-    assert.deepEqual([fields['controller'], fields['kind'], fields['namespace'], fields['name']], [
-      'test',
-      'Pod',
-      'default',
-      'a',
-    ])
+    assert.deepEqual(
+      [fields['controller'], fields['kind'], fields['namespace'], fields['name']],
+      ['test', 'Pod', 'default', 'a'],
+    )
   }
   lines.length = 0
   await c.clock.advance(60_000)

@@ -72,11 +72,10 @@ function sourcing(
 test('it is synced when the keys of all objects in all informers are queued', async () => {
   const s = sourcing({ inputs: (clock) => [fed(clock, [pod('a', '1'), pod('b', '2')]), fed(clock, [pod('c', '3')])] })
   await s.start()
-  assert.deepEqual([s.keys().sort(), s.state.isSynced, s.source.missing], [
-    ['default/a', 'default/b', 'default/c'],
-    true,
-    [],
-  ])
+  assert.deepEqual(
+    [s.keys().sort(), s.state.isSynced, s.source.missing],
+    [['default/a', 'default/b', 'default/c'], true, []],
+  )
   const waiting = sourcing({ inputs: (clock) => [fed(clock, []), fed(clock, undefined, NODE)] })
   await waiting.start()
   assert.deepEqual([waiting.state.isSynced, waiting.source.missing], [false, ['nodes']])

@@ -76,12 +76,10 @@ test('abandoning aborts all runs in progress and later ones with its reason, but
   const held = [1, 2].map(() => once((run) => (void keep(run), gate.promise)))
   abandon()
   await once(keep)
-  assert.deepEqual(signals.map(({ reason }) => (reason as Error).message), [
-    'The reconcile of this Pod has ended; await all its calls before it returns',
-    'over',
-    'over',
-    'over',
-  ])
+  assert.deepEqual(
+    signals.map(({ reason }) => (reason as Error).message),
+    ['The reconcile of this Pod has ended; await all its calls before it returns', 'over', 'over', 'over'],
+  )
   gate.resolve()
   await Promise.all(held)
 })

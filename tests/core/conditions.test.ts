@@ -79,11 +79,10 @@ test('a condition is found by type, of built-in kinds too', () => {
   assert.equal(condition(deployment, 'Available'), deployment.status.conditions[0])
   assert.equal(condition(deployment, 'Progressing'), undefined)
   assert.equal(condition({}, 'Ready'), undefined)
-  assert.deepEqual([
-    isTrue(deployment, 'Available'),
-    isTrue(deployment, 'Progressing'),
-    isTrue({ status: {} }, 'Ready'),
-  ], [true, false, false])
+  assert.deepEqual(
+    [isTrue(deployment, 'Available'), isTrue(deployment, 'Progressing'), isTrue({ status: {} }, 'Ready')],
+    [true, false, false],
+  )
 })
 
 test('a condition of an earlier generation is not true', () => {

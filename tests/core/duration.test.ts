@@ -30,15 +30,10 @@ test('an invalid duration throws with examples', () => {
 })
 
 test('a duration is formatted in a fitting unit', () => {
-  assert.deepEqual([0, 8.4, 1500, 59_000, 120_000, 5_400_000, 86_400_000].map(formatMs), [
-    '0 ms',
-    '8 ms',
-    '1.5 s',
-    '59 s',
-    '2 m',
-    '1.5 h',
-    '1 d',
-  ])
+  assert.deepEqual(
+    [0, 8.4, 1500, 59_000, 120_000, 5_400_000, 86_400_000].map(formatMs),
+    ['0 ms', '8 ms', '1.5 s', '59 s', '2 m', '1.5 h', '1 d'],
+  )
   // What is rounded to 60 or 24 of a unit is 1 of the next.
   assert.deepEqual([999.6, 59_960, 3_599_900, 86_399_000, 59_940].map(formatMs), ['1 s', '1 m', '1 h', '1 d', '59.9 s'])
 })

@@ -82,13 +82,10 @@ test('an ApiError has the fields of its Status', () => {
     details: { causes: [{ field: 'spec.a', message: 'must be set', reason: 'FieldValueRequired' }, {}] },
   }
   const error = new ApiError('Cannot x', status, { code: 422, retryAfterMs: 1000 })
-  assert.deepEqual([error.name, error.code, error.reason, error.retryAfterMs, error.status], [
-    'ApiError',
-    422,
-    'Invalid',
-    1000,
-    status,
-  ])
+  assert.deepEqual(
+    [error.name, error.code, error.reason, error.retryAfterMs, error.status],
+    ['ApiError', 422, 'Invalid', 1000, status],
+  )
   assert.deepEqual(error.causes, [{ field: 'spec.a', message: 'must be set' }, { field: '', message: '' }])
   assert.equal('cause' in error, false)
 })
@@ -134,12 +131,10 @@ test('isExpired matches both reasons and the code alone', () => {
     [refusal(410, 'Expired'), refusal(410, 'Gone'), refusal(410), refusal(500, 'Expired')].map(isExpired),
     [true, true, true, true],
   )
-  assert.deepEqual([refusal(404, 'NotFound'), refusal(500), new Error('Expired'), undefined].map(isExpired), [
-    false,
-    false,
-    false,
-    false,
-  ])
+  assert.deepEqual(
+    [refusal(404, 'NotFound'), refusal(500), new Error('Expired'), undefined].map(isExpired),
+    [false, false, false, false],
+  )
 })
 
 test('a missing file of the package is named, with the cause, what to do, and what a bundle needs', async () => {

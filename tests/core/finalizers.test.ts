@@ -6,11 +6,10 @@ test('a finalizer is appended once, and all of its occurrences are removed', () 
   const object: { metadata: { finalizers?: string[] } } = { metadata: {} }
   assert.equal(finalizers.remove(object, 'a.dev/x'), false)
   assert.deepEqual(object, { metadata: {} })
-  assert.deepEqual([
-    finalizers.add(object, 'a.dev/x'),
-    finalizers.add(object, 'a.dev/x'),
-    finalizers.add(object, 'b.dev/y'),
-  ], [true, false, true])
+  assert.deepEqual(
+    [finalizers.add(object, 'a.dev/x'), finalizers.add(object, 'a.dev/x'), finalizers.add(object, 'b.dev/y')],
+    [true, false, true],
+  )
   assert.deepEqual(object.metadata.finalizers, ['a.dev/x', 'b.dev/y'])
   object.metadata.finalizers!.push('a.dev/x')
   assert.deepEqual([

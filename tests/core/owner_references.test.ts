@@ -96,10 +96,9 @@ test('all references to an owner are removed, in any version; a missing owner is
 })
 
 test('an owner is recognized by its uid', () => {
-  assert.deepEqual([
-    hasOwner(draft([controls]), foo()),
-    hasOwner(draft([controls]), foo({ uid: 'u3' })),
-    hasOwner(draft(), foo()),
-  ], [true, false, false])
+  assert.deepEqual(
+    [hasOwner(draft([controls]), foo()), hasOwner(draft([controls]), foo({ uid: 'u3' })), hasOwner(draft(), foo())],
+    [true, false, false],
+  )
   assert.equal(hasOwner(draft([{ ...reference, apiVersion: 'example.dev/v9' }]), foo()), true)
 })

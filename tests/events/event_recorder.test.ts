@@ -279,12 +279,10 @@ test('the first thousand events before the start are kept, and the dropped ones 
   start()
   await clock.advance(0)
   const names = (await stored()).map(({ regarding }) => regarding.name)
-  assert.deepEqual([names.length, names.includes('x0'), names.includes('x999'), names.includes('x1000')], [
-    1000,
-    true,
-    true,
-    false,
-  ])
+  assert.deepEqual(
+    [names.length, names.includes('x0'), names.includes('x999'), names.includes('x1000')],
+    [1000, true, true, false],
+  )
   assert.deepEqual(lines, [
     'warn Dropping events: too many wait to be written. The API server cannot be reached, or too many events come at once',
   ])

@@ -141,15 +141,10 @@ test('the limit of the spam filter is used up and refilled per object', () => {
 
 test('the spam filter forgets the least recently used topic', () => {
   const topics = new SpamFilter({ burst: 1, refillMs: 1000, max: 2 })
-  assert.deepEqual(['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => topics.take(topic, 0)), [
-    'passes',
-    'passes',
-    'exhausted',
-    'exhausted',
-    'passes',
-    'rejected',
-    'passes',
-  ])
+  assert.deepEqual(
+    ['a', 'b', 'b', 'a', 'c', 'a', 'b'].map((topic) => topics.take(topic, 0)),
+    ['passes', 'passes', 'exhausted', 'exhausted', 'passes', 'rejected', 'passes'],
+  )
   assert.equal(topics.size, 2)
 })
 
@@ -171,12 +166,10 @@ test('unwritten occurrences are counted at the end', () => {
   for (const note of ['a', 'b', 'b', 'b']) h.record(note)
   h.state.settle(h.state.take(0)!, 'written', 'refused', 0)
   h.state.abandon()
-  assert.deepEqual([h.dropped.get('stopped'), h.state.size.series, h.state.idle, h.state.take(0)], [
-    3,
-    0,
-    true,
-    undefined,
-  ])
+  assert.deepEqual(
+    [h.dropped.get('stopped'), h.state.size.series, h.state.idle, h.state.take(0)],
+    [3, 0, true, undefined],
+  )
 })
 
 /** A model of the server's Events. */

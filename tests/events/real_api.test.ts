@@ -108,12 +108,10 @@ async function eventsAreSeen(envtest: Envtest, api: Api): Promise<void> {
   await end()
   assert.deepEqual([network.requests.map(({ method }) => method).toSorted(), lines], [['PATCH', 'POST', 'POST'], []])
   const [event] = (await stored(api, namespace)).filter(({ reason }) => reason === 'Checked')
-  assert.deepEqual([event!.series?.count, event!.regarding.uid, event!.related?.name, event!.reportingController], [
-    2,
-    about.metadata.uid,
-    'b',
-    'example.dev/foo',
-  ])
+  assert.deepEqual(
+    [event!.series?.count, event!.regarding.uid, event!.related?.name, event!.reportingController],
+    [2, about.metadata.uid, 'b', 'example.dev/foo'],
+  )
   const core = (await api.list({ resource: CORE_EVENT, namespace })).items as unknown as readonly { message: string }[]
   assert.deepEqual(core.map(({ message }) => message).toSorted(), ['all is well', 'not that'])
   assert.match(

@@ -107,11 +107,10 @@ test('an occurrence during a write does not count as written', () => {
 })
 
 test('a series is finished six minutes after its last occurrence, by the monotonic clock, and not before all is written', () => {
-  assert.deepEqual([
-    isFinished(series(written), 360_001),
-    isFinished(series(written), 360_002),
-    isFinished(series(stored), 999_999),
-  ], [false, true, false])
+  assert.deepEqual(
+    [isFinished(series(written), 360_001), isFinished(series(written), 360_002), isFinished(series(stored), 999_999)],
+    [false, true, false],
+  )
 })
 
 test('a wall clock that is set back does not set back the time of the last occurrence', () => {

@@ -77,12 +77,10 @@ test('labels, annotations and unknown fields of the Lease survive a takeover and
   a.stop()
   await clock.advance(0)
   const { metadata, spec } = await leaseOn(server)
-  assert.deepEqual([metadata.labels, metadata.annotations, spec.leaseTransitions, await holderOn(server)], [
-    { app: 'x' },
-    { note: 'keep' },
-    4,
-    '',
-  ])
+  assert.deepEqual(
+    [metadata.labels, metadata.annotations, spec.leaseTransitions, await holderOn(server)],
+    [{ app: 'x' }, { note: 'keep' }, 4, ''],
+  )
 })
 
 test("another's Lease is acquired if it has not changed for its own duration since it was first seen, however old it looks", async () => {
@@ -223,12 +221,10 @@ test('the last failure within the deadline announces no further try', async () =
   a.network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'etcd is away'))
   await clock.advance(20_000)
   assert.ok(a.outcome instanceof LeadershipLost)
-  assert.deepEqual(a.lines.flatMap((line) => /^warn Cannot renew .*; (.*)$/.exec(line)?.[1] ?? []), [
-    'trying again',
-    'trying again',
-    'trying again',
-    'the lease is lost in 2 s',
-  ])
+  assert.deepEqual(
+    a.lines.flatMap((line) => /^warn Cannot renew .*; (.*)$/.exec(line)?.[1] ?? []),
+    ['trying again', 'trying again', 'trying again', 'the lease is lost in 2 s'],
+  )
 })
 
 test('a lost race is logged at debug; a refusal is a warning, and is retried', async () => {

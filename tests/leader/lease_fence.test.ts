@@ -26,12 +26,10 @@ test('before the lease is acquired the fence blocks writes, and its signal is no
     () => fence.check(),
     /^Error: Cannot write under the lease "default\/lock": this process does not hold it yet$/,
   )
-  assert.deepEqual([fence.holds(), fence.signal.aborted, fence.renewedAgoMs, clock.pending], [
-    false,
-    false,
-    undefined,
-    0,
-  ])
+  assert.deepEqual(
+    [fence.holds(), fence.signal.aborted, fence.renewedAgoMs, clock.pending],
+    [false, false, undefined, 0],
+  )
 })
 
 test('it holds until the deadline after the last renewal was sent; then a timer lets it fall, and check throws its reason', async () => {

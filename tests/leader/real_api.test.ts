@@ -116,12 +116,10 @@ test(
     const { renewTime: before, ...same } = first.spec
     assert.ok(renewTime! > before!)
     assert.deepEqual(rest, same)
-    assert.deepEqual([rest.holderIdentity, rest.leaseDurationSeconds, rest.leaseTransitions, later.metadata.labels], [
-      'a',
-      3,
-      0,
-      { app: 'x' },
-    ])
+    assert.deepEqual(
+      [rest.holderIdentity, rest.leaseDurationSeconds, rest.leaseTransitions, later.metadata.labels],
+      ['a', 3, 0, { app: 'x' }],
+    )
     a.stop()
     await a.ended
     const { spec } = await leaseOf('life')

@@ -94,11 +94,10 @@ test('a token with the right passes, one without is 403, a wrong one 401, none 4
       nonResourceAttributes: { path: '/metrics', verb: 'get' },
     },
   ])
-  assert.deepEqual([server.kinds(), await server.refusal('poor'), server.kinds()], [
-    BOTH,
-    { status: 403, text: 'Forbidden: "bob" must be allowed to get the non-resource URL "/metrics"' },
-    BOTH,
-  ])
+  assert.deepEqual(
+    [server.kinds(), await server.refusal('poor'), server.kinds()],
+    [BOTH, { status: 403, text: 'Forbidden: "bob" must be allowed to get the non-resource URL "/metrics"' }, BOTH],
+  )
   assert.deepEqual([await server.refusal('wrong'), server.kinds()], [{ status: 401, text: 'Unauthorized' }, [
     'TokenReview',
   ]])

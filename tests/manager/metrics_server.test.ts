@@ -14,11 +14,10 @@ const get = (server: MetricsServer, path: string): Promise<Response> =>
 test('the registry is served with its content type, and nothing else', async () => {
   const server = metricsServer(Server, { registry })
   const response = await get(server, '/metrics')
-  assert.deepEqual([response.status, response.headers.get('content-type'), await response.text()], [
-    200,
-    registry.contentType,
-    'a_total 1\n',
-  ])
+  assert.deepEqual(
+    [response.status, response.headers.get('content-type'), await response.text()],
+    [200, registry.contentType, 'a_total 1\n'],
+  )
   for (const path of ['/', '/metrics/', '/metric', '/debug/pprof/']) {
     assert.equal((await get(server, path)).status, 404, path)
   }
@@ -32,13 +31,10 @@ test('a handler serves its path, or all paths below one that ends with a slash; 
   server.handle('/d/e/', say('e'))
   server.handle('/d/e/f', say('f'))
   const text = async (path: string): Promise<string> => await (await get(server, path)).text()
-  assert.deepEqual(await Promise.all(['/a?b=c', '/d/', '/d/x', '/d/e/x', '/d/e/f'].map(text)), [
-    'a',
-    'd',
-    'd',
-    'e',
-    'f',
-  ])
+  assert.deepEqual(
+    await Promise.all(['/a?b=c', '/d/', '/d/x', '/d/e/x', '/d/e/f'].map(text)),
+    ['a', 'd', 'd', 'e', 'f'],
+  )
   assert.equal((await get(server, '/a/b')).status, 404)
   assert.equal(await text('/metrics'), 'a_total 1\n')
 })

@@ -110,11 +110,10 @@ async function withFolder(work: (folder: string, put: (pair: IssuedCertificate) 
 test('a certificate is made for the process, and the metrics are served over HTTP/1.1 and HTTP/2', () =>
   running({}, async ({ port, get, lines, meter }) => {
     const answer = await get()
-    assert.deepEqual([answer.status, answer.text, answer.headers['content-type']], [
-      200,
-      'a_total 1\n',
-      registry.contentType,
-    ])
+    assert.deepEqual(
+      [answer.status, answer.text, answer.headers['content-type']],
+      [200, 'a_total 1\n', registry.contentType],
+    )
     assert.equal((await get({ path: '/x' })).status, 404)
     if (!noHttp2) {
       const session = openSession(port, { rejectUnauthorized: false } as object)

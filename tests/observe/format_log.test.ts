@@ -40,11 +40,10 @@ test('a message is in a line once, for any error that it belongs to', () => {
   const line = JSON.parse(text) as {
     error: { name: string; message?: string; stack: string; cause: { message: string; stack: string } }
   }
-  assert.deepEqual([line.error.name, line.error.message, line.error.cause.message], [
-    'RangeError',
-    undefined,
-    'refused',
-  ])
+  assert.deepEqual(
+    [line.error.name, line.error.message, line.error.cause.message],
+    ['RangeError', undefined, 'refused'],
+  )
   for (const stack of [line.error.stack, line.error.cause.stack]) assert.match(stack, /^\s*at .*format_log\.test/)
   const same = json(error.message, { error })
   assert.equal((same['error'] as { message?: string }).message, undefined)
@@ -69,12 +68,10 @@ test('the errors of an AggregateError, and a compiler’s text before the messag
 
 test('a field cannot replace time, level or message', () => {
   const line = json('real', { message: 'forged', level: 'error' })
-  assert.deepEqual([line['message'], line['level'], line['fields.message'], line['fields.level']], [
-    'real',
-    'info',
-    'forged',
-    'error',
-  ])
+  assert.deepEqual(
+    [line['message'], line['level'], line['fields.message'], line['fields.level']],
+    ['real', 'info', 'forged', 'error'],
+  )
 })
 
 test('any fields are written, as one line', () => {

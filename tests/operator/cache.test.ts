@@ -73,22 +73,20 @@ test('each option of a kind overrides that of all kinds', async () => {
   })
   app.cache(ConfigMap, { strip: () => {} }).cache(Secret, { labels: 'keep=no' })
   const { maps, secrets, data } = await seen(app)
-  assert.deepEqual([maps, secrets, data], [
-    ['kube-system/kept', 'prod/kept', 'tools/kept'],
-    ['kube-system/other', 'prod/other', 'tools/other'],
-    { n: '1' },
-  ])
+  assert.deepEqual(
+    [maps, secrets, data],
+    [['kube-system/kept', 'prod/kept', 'tools/kept'], ['kube-system/other', 'prod/other', 'tools/other'], { n: '1' }],
+  )
 })
 
 test('a namespace has its own selection, and * is all others, on the server, too', async () => {
   const app = operator({ name: 'x' }).cache(Secret, { namespaces: { 'kube-system': { labels: 'keep=yes' }, prod: {} } })
   app.cache(ConfigMap, { labels: 'keep=no', namespaces: { prod: { labels: 'keep=yes' }, '*': {} } })
   const { maps, secrets, data } = await seen(app)
-  assert.deepEqual([maps, secrets, data], [
-    ['kube-system/other', 'prod/kept', 'tools/other'],
-    ['kube-system/kept', 'prod/kept', 'prod/other'],
-    { n: '1' },
-  ])
+  assert.deepEqual(
+    [maps, secrets, data],
+    [['kube-system/other', 'prod/kept', 'tools/other'], ['kube-system/kept', 'prod/kept', 'prod/other'], { n: '1' }],
+  )
 })
 
 test('the namespaces of all kinds may have selections', async () => {

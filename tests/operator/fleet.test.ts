@@ -416,12 +416,10 @@ test("a kind that a group's controller watches in the own cluster is defined and
     const { status } = await w.fetch('/readyz')
     const defined = async (client: Client): Promise<string[]> =>
       (await client.list(CRD)).map(({ spec }) => spec.names.kind).sort()
-    assert.deepEqual([runs, status, await defined(w.client), await defined(member)], [
-      ['a b', 'a b'],
-      200,
-      ['Plan'],
-      optional ? ['Bar'] : ['Bar', 'Foo'],
-    ])
+    assert.deepEqual(
+      [runs, status, await defined(w.client), await defined(member)],
+      [['a b', 'a b'], 200, ['Plan'], optional ? ['Bar'] : ['Bar', 'Foo']],
+    )
   }
 })
 

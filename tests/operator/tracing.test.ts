@@ -60,11 +60,10 @@ test('a reconcile is a trace of its own, and its requests are its children, acro
   await started.clock.advance(60_000)
   const [span, ...others] = reconciles()
   assert.deepEqual(others, [])
-  assert.deepEqual([span!.name, span!.parentSpanContext, span!.status.code], [
-    'reconcile configmap',
-    undefined,
-    SpanStatusCode.UNSET,
-  ])
+  assert.deepEqual(
+    [span!.name, span!.parentSpanContext, span!.status.code],
+    ['reconcile configmap', undefined, SpanStatusCode.UNSET],
+  )
   assert.deepEqual(span!.attributes, {
     'kubeloop.controller': 'configmap',
     'kubeloop.kind': 'ConfigMap',

@@ -183,12 +183,10 @@ test('the options of the election apply: lease, namespace, identity, labels, tim
   const s = await starting(app)
   const puts = (): number => writes(s.network, 'leases').filter((each) => each === 'PUT own-lease').length
   const { metadata, spec } = (await leaseOf(s, 'own-lease', 'kube-system'))!
-  assert.deepEqual([metadata.labels, spec['holderIdentity'], spec['leaseDurationSeconds'], leaders], [
-    { team: 'a' },
-    'me',
-    40,
-    ['me'],
-  ])
+  assert.deepEqual(
+    [metadata.labels, spec['holderIdentity'], spec['leaseDurationSeconds'], leaders],
+    [{ team: 'a' }, 'me', 40, ['me']],
+  )
   assert.deepEqual(s.log.filter(({ level }) => level === 'warn'), [])
   assert.ok(s.log.some(({ message }) => message === 'Leading: acquired the lease "kube-system/own-lease"'))
   await s.clock.advance(6999)
@@ -320,11 +318,10 @@ test("Events are recorded in the cluster of the controller's own kind, or in the
   await create(s.client, 'a')
   await create(s.clientOf(west), 'b')
   await s.clock.advance(0)
-  assert.deepEqual(await recorded(s.client), [
-    'pod-1 x/here: Normal Main a',
-    'pod-1 x/here: Normal Own a',
-    'pod-1 x/there: Normal Main b',
-  ])
+  assert.deepEqual(
+    await recorded(s.client),
+    ['pod-1 x/here: Normal Main a', 'pod-1 x/here: Normal Own a', 'pod-1 x/there: Normal Main b'],
+  )
   assert.deepEqual(await recorded(s.clientOf(west)), ['pod-1 x/here: Warning Other a', 'pod-1 x/there: Warning Own b'])
   assert.deepEqual(
     await recorded(s.clientOf(east)),

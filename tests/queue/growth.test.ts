@@ -54,12 +54,10 @@ test('cancelling a retry changes neither the earlier time of a key nor its order
     assert.equal(keys.cancelRetry('a'), true)
   }
   assert.equal(keys.entries, 3)
-  assert.deepEqual([keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.entries], [
-    'a',
-    'b',
-    'c',
-    0,
-  ])
+  assert.deepEqual(
+    [keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.entries],
+    ['a', 'b', 'c', 0],
+  )
 })
 
 test('clear removes all keys, and a key that is added afterwards is returned once', () => {

@@ -114,18 +114,15 @@ test('delayed keys have their own metric, and are neither in the depth nor count
   queue.retry('b')
   queue.add('now', { afterMs: 0 })
   queue.done((await queue.get(never))!)
-  assert.deepEqual([
-    value(meter, 'delayed_items'),
-    depths(meter),
-    value(meter, 'adds_total'),
-    value(meter, 'retries_total'),
-  ], [2, {}, 1, 2])
+  assert.deepEqual(
+    [value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total'), value(meter, 'retries_total')],
+    [2, {}, 1, 2],
+  )
   await clock.advance(100)
-  assert.deepEqual([value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total')], [
-    0,
-    { 0: 1, '-100': 1 },
-    3,
-  ])
+  assert.deepEqual(
+    [value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total')],
+    [0, { 0: 1, '-100': 1 }, 3],
+  )
 })
 
 test('the first 25 priorities have a label each and keep it; all others share one', async () => {

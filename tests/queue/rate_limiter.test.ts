@@ -24,12 +24,10 @@ test('forget resets one key and no other', () => {
   const limiter = exponentialLimiter<string>({ baseMs: 100, maxMs: 150 })
   assert.deepEqual([limiter.when('a'), limiter.when('a'), limiter.when('b')], [100, 150, 100])
   limiter.forget('a')
-  assert.deepEqual([limiter.failures('a'), limiter.failures('b'), limiter.when('a'), limiter.when('b')], [
-    0,
-    1,
-    100,
-    150,
-  ])
+  assert.deepEqual(
+    [limiter.failures('a'), limiter.failures('b'), limiter.when('a'), limiter.when('b')],
+    [0, 1, 100, 150],
+  )
 })
 
 test('delays are fast for the first failures of a key, then slow, and fast again after forget', () => {
