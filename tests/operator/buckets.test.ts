@@ -142,7 +142,7 @@ test('a replica that comes takes over its buckets one by one, without a key that
   assert.equal(b.outcome(), 'resolved')
   assert.equal((await leases(a.client))['op-replica-b'], '')
   // Another process of that name, as a Pod of a StatefulSet.
-  await using again = await start('b')
+  await using _ = await start('b')
   await clock.advance(60_000)
   assert.deepEqual(take(), moved.map((name) => `b ${name}`).toSorted())
 })
@@ -153,7 +153,7 @@ test('one bucket is given up each retryPeriod', async () => {
   const held = async (): Promise<number> =>
     Object.entries(await leases(a.client)).filter(([name, by]) => name.startsWith('op-bucket-') && by === 'a').length
   assert.equal(await held(), COUNT)
-  await using b = await start('b')
+  await using _ = await start('b')
   const counts: number[] = []
   for (let period = 0; period < 12; period++) {
     counts.push(await held())
@@ -195,7 +195,7 @@ test('a reconcile that hangs keeps its bucket for the grace period, and is fence
   await create(a.client, [name!])
   await clock.advance(0)
   holds.delete(name!)
-  await using b = await start('b')
+  await using _ = await start('b')
   await clock.advance(15_000)
   assert.deepEqual([aborted, await heldBy(a.client, name!)], [[], 'a'])
   take()
@@ -457,7 +457,7 @@ test('a replica with another number of buckets waits also if its watch of the Le
   const a = await start('a')
   let isLate = false
   const other = stage({ sharding: { buckets: 2 * COUNT } })
-  await using c = await starting(other.describe('c'), {
+  await using _ = await starting(other.describe('c'), {
     ...{ clock, server, identity: 'c' },
     intercept: async (request, next) =>
       isLate && request.path.includes('watch=') && request.path.includes('replica-of')
@@ -499,7 +499,7 @@ test('a bucket that is being given up is kept when a replica with another number
   holds.set(name, hold)
   await using a = await start('a')
   await create(a.client, [name])
-  await using b = await start('b')
+  await using _ = await start('b')
   await clock.advance(60_000)
   take()
   const c = await starting(stage({ sharding: { buckets: 2 * COUNT } }).describe('c'), { clock, server, identity: 'c' })
@@ -761,7 +761,7 @@ test('a replica reports no run of keys that are not its own, also of those that 
   await create(a.client)
   await clock.advance(0)
   assert.equal(reports.splice(0).length, names.length)
-  await using b = await start('b', note('b'))
+  await using _ = await start('b', note('b'))
   await clock.advance(60_000)
   reports.splice(0)
   await a.client.patch(ConfigMap, ref(moved), { merge: { data: { changed: 'yes' } } })
