@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
-import { jsonPatch } from '../../lib/apiserver/patch/json_patch.ts'
-import type { Json } from '../../lib/apiserver/model/json.ts'
 import { finalizerPlan } from '../../lib/controller/finalizer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 
@@ -61,33 +58,3 @@ for (const [finalizers, isDeleting, plan] of table) {
     assert.deepEqual(finalizerPlan(object(finalizers, isDeleting), OURS), plan)
   })
 }
-
-const names = fc.array(fc.constantFrom(OURS, 'b/b', 'c/c', 'd/d'), { maxLength: 5 })
-
-test('if the list has changed, a plan does nothing or only the intended change', () => {
-  fc.assert(fc.property(names, names, fc.boolean(), fc.constantFrom('1', '2'), (planned, found, isDeleting, uid) => {
-    const plan = finalizerPlan(object(planned.length > 0 ? planned : undefined, isDeleting), OURS)
-    if (!('patch' in plan)) return
-    const before = object(found.length > 0 ? found : undefined, isDeleting, uid)
-    let after: readonly string[]
-    try {
-      after = (jsonPatch(before as unknown as Json, plan.patch as unknown as Json) as unknown as KubeObject).metadata
-        .finalizers ?? []
-    } catch {
-      // Refused, which is right only for another object or a changed list.
-      assert.ok(uid !== '1' || JSON.stringify(planned) !== JSON.stringify(found))
-      return
-    }
-    assert.equal(uid, '1', 'a later object with the same name is not changed')
-    assert.deepEqual(
-      after.filter((each) => each !== OURS),
-      found.filter((each) => each !== OURS),
-      'those of others stay, in their order',
-    )
-    if (plan.kind === 'add') assert.deepEqual(after, [...found, OURS])
-    else {assert.equal(
-        after.filter((each) => each === OURS).length,
-        found.filter((each) => each === OURS).length - planned.filter((each) => each === OURS).length,
-      )}
-  }))
-})

@@ -331,14 +331,6 @@ test('a generator that fails half way, a key without a name, and no list of keys
   }
 })
 
-test('a map function may return any promise-like', async () => {
-  const promised = { then: (resolve: (keys: unknown) => void) => resolve([{ name: 'promised' }]) }
-  using s = sourcing({ pods: [pod('a', '1')], map: () => promised as never })
-  await s.start()
-  await settle(s.clock)
-  assert.deepEqual(s.keys(), ['promised'])
-})
-
 test('an abort stops it at once, also if a map function never settles or waits for a retry, and nothing is left', async () => {
   for (const map of [() => new Promise<never>(() => {}), () => assert.fail('mine')] as KeyMapper[]) {
     const s = sourcing({ pods: [pod('a', '1'), pod('b', '2')], map })

@@ -52,14 +52,14 @@ test('runs that change nothing do not count, and neither do those of other keys'
 
 test('the warning names recent causes and writes, each once, and a limited number of them', () => {
   const loops = writeLoops(new FakeClock())
-  const deletes = write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' })
+  const deletes = write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', cluster: 'west', result: 'deleted' })
   for (let runs = 0; runs < 50; runs++) {
     assert.equal(loops.notes('a'), runs >= 25, `${runs}`)
     const writes = runs < 20 ? [write({ key: `early ${runs}` })] : [deletes, write({ result: 'unchanged' })]
     loops.ended('a', { ...run(...writes), causes: [runs < 25 ? `early ${runs}` : 'ConfigMap deleted'] })
   }
   const expected =
-    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?'
+    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b" in west, ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?'
   assert.equal(
     loops.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))),
     expected,

@@ -10,7 +10,6 @@ import {
   candidate,
   holderOn,
   leading,
-  LEASE,
   leaseOn,
   pair,
   PATH,
@@ -217,29 +216,6 @@ test('of many followers that wake at once one leads, and the others follow with 
   const asked = many.flatMap((each) => each.network.take()).filter((each) => each === GET).length
   assert.ok(asked <= 3, `${asked} asked: the others knew already that another was faster`)
   assert.equal((await leaseOn(server)).spec.leaseTransitions, 1)
-})
-
-test('a stopped follower leaves no watch, no timer and no listener', async () => {
-  const { clock, server } = setup()
-  await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, {
-    metadata: { name: 'lock' },
-    spec: { holderIdentity: 'x', leaseDurationSeconds: 3600 },
-  }, {})
-  const b = candidate(server, clock, 'b')
-  let open = 0
-  b.network.intercept = async (request, next) => {
-    const response = await next(request)
-    if (!isWatch(request)) return response
-    open++
-    request.signal!.addEventListener('abort', () => open--)
-    return response
-  }
-  b.start()
-  await clock.advance(5000)
-  assert.equal(open, 1)
-  b.stop()
-  await clock.advance(0)
-  assert.deepEqual([b.outcome, open, clock.pending], ['resolved', 0, 0])
 })
 
 test('the watch ends when the lease is acquired', async () => {

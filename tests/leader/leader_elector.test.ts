@@ -68,21 +68,6 @@ test('renewing is one PUT per period and no GET; acquireTime and transitions sta
   assert.equal(a.leads, 1)
 })
 
-test('labels, annotations and unknown fields of the Lease survive a takeover and renewals', async () => {
-  const { clock, server } = setup()
-  await createLease(server, { ...held, holderIdentity: '' }, { labels: { app: 'x' }, annotations: { note: 'keep' } })
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(4000)
-  a.stop()
-  await clock.advance(0)
-  const { metadata, spec } = await leaseOn(server)
-  assert.deepEqual(
-    [metadata.labels, metadata.annotations, spec.leaseTransitions, await holderOn(server)],
-    [{ app: 'x' }, { note: 'keep' }, 4, ''],
-  )
-})
-
 test("another's Lease is acquired if it has not changed for its own duration since it was first seen, however old it looks", async () => {
   const { clock, server } = setup()
   await createLease(server, { ...held, leaseDurationSeconds: 30, renewTime: '2020-01-01T00:00:00.000000Z' })

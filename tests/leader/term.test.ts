@@ -107,13 +107,6 @@ test("the end of a term aborts writes of the leader's clients, not of others or 
   assert.throws(() => a.elector.fence.check(), (error) => error === a.outcome)
 })
 
-test('the fence of a leader that finds another holder falls with that reason', async () => {
-  const { clock, server, a } = await leading(1000)
-  await patchLease(server, { spec: { holderIdentity: 'b' } })
-  await clock.advance(1000)
-  assert.throws(() => a.elector.fence.check(), /^LeadershipLost: Cannot renew lease "default\/lock": "b" holds it now$/)
-})
-
 test('a check of the fence after a suspension ends the term at once, before the next renewal', async () => {
   const { clock, host, a } = await onHost(500)
   host.suspend(true)

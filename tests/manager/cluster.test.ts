@@ -112,17 +112,6 @@ test("a throttled request is retried by the cluster's clock and random numbers, 
   }
 })
 
-test('a written object is read at once, although the watch is late', async () => {
-  const { clock, cluster, network } = setup()
-  cluster.cache.declare(ConfigMap)
-  network.intercept = (request, next) => (request.path.includes('watch=') ? silence(request) : next(request))
-  const { end } = started(clock, cluster)
-  await clock.advance(0)
-  const { metadata } = await cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' } })
-  assert.equal((await cluster.client.get(ConfigMap, metadata))?.metadata.uid, metadata.uid)
-  await end()
-})
-
 test('the recorder has its own retries, the log and the meter; its default instance is the name', async () => {
   const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }
   for (
@@ -252,18 +241,6 @@ test('the caches of all clusters sync before other work starts; a controller rea
   await end()
 })
 
-test('a cluster added to a running manager starts and syncs', async () => {
-  const { clock, cluster } = setup()
-  const manager = new Manager({ clock, log: recordingLog([]) })
-  const { end } = started(clock, manager)
-  await clock.advance(0)
-  cluster.cache.declare(ConfigMap)
-  manager.add(cluster)
-  await clock.advance(1000)
-  assert.deepEqual(cluster.cache.unsynced(), [])
-  await end()
-})
-
 test('a wait for a refused kind is logged, then the start fails with its name and the reason', async () => {
   const { clock, cluster, network, lines } = setup()
   network.intercept = refuseSecrets
@@ -308,20 +285,6 @@ test('of a kind that is refused in many namespaces, lines and errors name the fi
   assert.match(lines.find((line) => line.startsWith('warn Still waiting'))!, first)
   assert.match((running.outcome as Error).message, first)
   assert.deepEqual(namespaces.filter((each) => (running.outcome as Error).message.includes(`"${each}"`)).length, 5)
-})
-
-test('a kind that is allowed in time does not fail the start, and the wait may be endless', async () => {
-  const { clock, cluster, network } = setup({ syncTimeoutMs: Infinity })
-  network.intercept = refuseSecrets
-  cluster.cache.declare(Secret)
-  const { end } = started(clock, cluster)
-  const ready = watchOutcome(cluster.ready(never))
-  await clock.advance(3_600_000)
-  assert.equal(ready.outcome, undefined)
-  network.intercept = undefined
-  await clock.advance(120_000)
-  assert.equal(ready.outcome, 'resolved')
-  await end()
 })
 
 /** The runtime's timers fire at once for an infinite delay. */
@@ -377,17 +340,6 @@ test('the time limit of a synced kind does not fail the start', async () => {
   network.intercept = undefined
   await clock.advance(29_000)
   assert.equal(ready.outcome, 'resolved')
-  await end()
-})
-
-test('a stop during the first lists ends the wait at once', async () => {
-  const { clock, cluster, network } = setup()
-  network.intercept = silence
-  cluster.cache.declare(ConfigMap)
-  const manager = new Manager({ clock, log: recordingLog([]) })
-  manager.add(cluster)
-  const { end } = started(clock, manager)
-  await clock.advance(5000)
   await end()
 })
 

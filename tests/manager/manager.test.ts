@@ -471,22 +471,6 @@ test('a manager that has ended leaves no timer, and no listener on the signal of
   assert.equal(manager.abandon.aborted, false)
 })
 
-test("a plain function is the leader's work", async () => {
-  const { start, manager, clock, told, other, end } = await following()
-  manager.add(async function task(signal) {
-    told.push('+task')
-    await aborted(signal)
-  })
-  const running = start()
-  await clock.advance(10_000)
-  assert.deepEqual(told, [])
-  other.stop()
-  await clock.advance(2000)
-  assert.deepEqual(told, ['+task'])
-  await end()
-  assert.equal(running.outcome, 'resolved')
-})
-
 /** Reports `~name` when its warm-up starts and `!name` when it ends. */
 function warming(
   name: string,

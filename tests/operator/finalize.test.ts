@@ -43,30 +43,6 @@ test('an object has the finalizer before its first reconcile, and is removed aft
   assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1'], undefined])
 })
 
-test('a cleanup that is not done is called again after requeueAfter, one that fails with back-off', async () => {
-  let left = 5
-  const { told, app } = telling(() => {
-    if (--left >= 3) return { requeueAfter: '5s' }
-    if (left >= 1) throw new Error('not today')
-    return undefined
-  })
-  await using w = await world(app)
-  await w.client.create(ConfigMap, { metadata: ref('a') })
-  await w.settle()
-  told.length = 0
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.advance('4999ms')
-  assert.deepEqual(told.splice(0), ['cleanup a, try 1'])
-  await w.advance('1ms')
-  assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['cleanup a, try 1'], ['shop/things']])
-  await w.advance('5s')
-  assert.deepEqual(told.splice(0), ['cleanup a, try 1'])
-  await w.advance('5ms')
-  assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['cleanup a, try 2'], ['shop/things']])
-  await w.advance('10ms')
-  assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 3'], undefined])
-})
-
 test('a line about a failed cleanup names the finalizer, one about a failed reconcile does not', async () => {
   const lines: string[] = []
   const error = (line: string): void => void lines.push(line)
@@ -88,20 +64,6 @@ test('a line about a failed cleanup names the finalizer, one about a failed reco
     'Cannot reconcile ConfigMap "default/a": no data',
     'Cannot clean up ConfigMap "default/a" for its finalizer "shop/things": the bucket is not empty',
   ])
-})
-
-test('an object with other finalizers is cleaned up once, and not reconciled during its deletion', async () => {
-  const { told, app } = telling()
-  await using w = await world(app)
-  await w.client.create(ConfigMap, { metadata: { ...ref('a'), finalizers: ['other.dev/first'] } })
-  await w.settle()
-  assert.deepEqual(await finalizersOf(w, 'a'), ['other.dev/first', 'shop/things'])
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  told.length = 0
-  await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { still: 'here' }))
-  await w.settle()
-  assert.deepEqual([told, await finalizersOf(w, 'a')], [[], ['other.dev/first']])
 })
 
 test('in a foreground or orphaning deletion an object is not reconciled: its dependents go first, or stay without it', async () => {

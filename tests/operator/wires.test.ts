@@ -133,37 +133,6 @@ for (const [place, add] of Object.entries(PLACES)) {
   })
 }
 
-test('an endless write loop in any cluster is warned of once, with its causes; a failing key is logged in full once, then in short', async () => {
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
-  let runs = 0
-  app.controllerFor(ConfigMap, { when: ours })
-    .watches(ConfigMap, () => [ref('a')], { cluster: west, when: ours })
-    .reconcile(async (_, { clientOf }) => {
-      if (runs++ > 60) throw new Error('enough')
-      await clientOf(west).apply(ConfigMap, { metadata: ref('b'), data: { n: `${runs}` } })
-      return { requeueAfter: 100 }
-    })
-  await using s = await starting(app, { before: (client) => create(client, 'a') })
-  await s.clock.advance(10_000)
-  const told = s.log.filter(({ level }) => level === 'warn' || level === 'error')
-  assert.match(
-    told[0]!.message,
-    /^ConfigMap "default\/a" was reconciled 51 times in \S+ m?s and wrote each time \(causes and writes: apply ConfigMap "default\/b" in west, .*ConfigMap default\/b in west: data\.n changed.*\); does it/,
-  )
-  assert.deepEqual([told[0]!.level, told[0]!.fields['controller'], told[0]!.fields['name']], ['warn', 'configmap', 'a'])
-  assert.deepEqual(
-    told.slice(1).map(({ level, message, fields }) => [level, message, 'error' in fields]),
-    [1, 2, 3, 5, 9].map((attempt) => [
-      'error',
-      `Cannot reconcile ConfigMap "default/a": enough (retry ${attempt} in ${
-        attempt === 9 ? '1.3 s' : `${5 * 2 ** (attempt - 1)} ms`
-      })`,
-      attempt === 1,
-    ]),
-  )
-})
-
 test('the options of the election apply: lease, namespace, identity, labels, times, and onNewLeader', async () => {
   const leaders: string[] = []
   const app = operator({

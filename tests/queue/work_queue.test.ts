@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
-import { type Clock, nextTurn } from '../../lib/async/clock.ts'
+import { type Clock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { partMeter } from '../../lib/manager/metrics.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
@@ -23,31 +23,6 @@ test('waiting workers are served first come, first served', async () => {
   queue.add('c')
   await Promise.all(workers)
   assert.deepEqual(order, ['first a', 'second b', 'third c'])
-})
-
-test('several adds in one event-loop turn are one run, also when a worker waits', async () => {
-  const queue = new WorkQueue<string>({ clock: new FakeClock() })
-  const got = queue.get(never)
-  queue.add('a')
-  queue.add('a')
-  assert.equal(await got, 'a')
-  queue.done('a')
-  assert.equal(queue.length, 0)
-})
-
-test('a key in work is not handed out; N adds meanwhile make one more run', async () => {
-  const queue = new WorkQueue<string>({ clock: new FakeClock() })
-  queue.add('a')
-  await queue.get(never)
-  let second: string | undefined
-  const waiting = queue.get(never).then((key) => (second = key))
-  for (let i = 0; i < 5; i++) queue.add('a')
-  await nextTurn()
-  assert.equal(second, undefined)
-  queue.done('a')
-  assert.equal(await waiting, 'a')
-  queue.done('a')
-  assert.equal(queue.idle, true)
 })
 
 test('an aborted get leaves the key to other workers, and no listener', async () => {
@@ -154,25 +129,6 @@ test('the shutdown hands out waiting keys, drops delayed ones, accepts no more, 
   assert.deepEqual(await Promise.all(workers), [undefined, undefined])
 })
 
-test('draining waits for keys in work and for those added again meanwhile; every drain resolves', async () => {
-  const queue = new WorkQueue<string>({ clock: new FakeClock() })
-  queue.add('a')
-  await queue.get(never)
-  queue.add('a')
-  let drained = 0
-  const drains = [queue.shutDown({ drain: true }), queue.shutDown({ drain: true })].map((drain) =>
-    drain.then(() => drained++)
-  )
-  queue.done('a')
-  await nextTurn()
-  assert.equal(drained, 0)
-  assert.equal(await queue.get(never), 'a')
-  queue.done('a')
-  await Promise.all(drains)
-  assert.equal(drained, 2)
-  await queue.shutDown({ drain: true })
-})
-
 test('a shutdown without drain ends a drain', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   queue.add('stuck')
@@ -234,22 +190,6 @@ test('a delay of 0 from the limiter adds the key at once', () => {
   assert.deepEqual([queue.retry('b'), queue.length, queue.delayed], [0, 2, 0])
 })
 
-test('forget cancels a retry, so that it does not run before a later delay', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  for (let i = 0; i < 10; i++) queue.retry('a')
-  // Meanwhile an event made it run successfully; it is requeued after a minute.
-  queue.add('a')
-  await queue.get(never)
-  queue.forget('a')
-  queue.add('a', { afterMs: 60_000 })
-  queue.done('a')
-  await clock.advance(59_999)
-  assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 1, 0])
-  await clock.advance(1)
-  assert.equal(queue.length, 1)
-})
-
 test('a retry that keeps its wait is cancelled by forget, as the retry before it', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock, limiter: exponentialLimiter({ baseMs: 100 }) })
@@ -263,22 +203,6 @@ test('a retry that keeps its wait is cancelled by forget, as the retry before it
   assert.equal(queue.retry('a', { keepsWait: true }), 60)
   queue.done('a')
   queue.forget('a')
-  assert.deepEqual([queue.delayed, clock.pending], [0, 0])
-})
-
-test('forget keeps plain delays and waiting keys, and leaves no timer for the cancelled retry', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  queue.add('plain', { afterMs: 100 })
-  queue.retry('plain')
-  queue.add('waits')
-  queue.retry('retried')
-  for (const key of ['plain', 'waits', 'retried']) queue.forget(key)
-  assert.deepEqual([queue.length, queue.delayed, clock.pending], [1, 1, 1])
-  await clock.advance(100)
-  assert.deepEqual([await queue.get(never), await queue.get(never), clock.pending], ['waits', 'plain', 0])
-  queue.retry('alone')
-  queue.forget('alone')
   assert.deepEqual([queue.delayed, clock.pending], [0, 0])
 })
 
