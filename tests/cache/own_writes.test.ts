@@ -353,11 +353,7 @@ test('writes through the live, the bound and the fenced client are also shown', 
 
 test('a status that changes and changes back is written both times, and an unchanged one is not', async () => {
   await using w = await lagging()
-  const spec = {
-    selector: { matchLabels: { app: 'x' } },
-    template: { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
-  }
-  await w.client.create(Deployment, { metadata: A, spec })
+  await w.client.create(Deployment, DEPLOYMENT)
   const set = async (replicas: number): Promise<number> => {
     const before = w.requests.length
     await w.client.setStatus(Deployment, A, { replicas })

@@ -59,6 +59,11 @@ const stripsBig = (cluster: Cluster): void =>
       delete (object as { data?: { big?: string } }).data?.big
     },
   })
+/** The least spec of a Deployment. */
+const workload = {
+  selector: { matchLabels: { a: 'b' } },
+  template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+}
 const makesMap = (client: Client): Promise<unknown> => client.create(ConfigMap, { metadata: REF, data })
 
 test('an object read as metadata only cannot be written: nothing is sent', async () => {
@@ -101,14 +106,7 @@ test('an object read as metadata only cannot be written: nothing is sent', async
 test('a metadata-only resource can patch metadata and delete objects, and its subresources are complete', async () => {
   const { client, server, stop } = await caching(async (client) => {
     await client.create(Secret, { metadata: REF, data: { password: 'aGk=' } })
-    await client.create(Deployment, {
-      metadata: REF,
-      spec: {
-        replicas: 3,
-        selector: { matchLabels: { a: 'b' } },
-        template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
-      },
-    })
+    await client.create(Deployment, { metadata: REF, spec: { ...workload, replicas: 3 } })
   }, () => {})
   await client.patch(META, REF, { merge: { metadata: { labels: { a: 'b' } } } })
   const now = await server.get(Secret, REF)
@@ -219,12 +217,8 @@ test('the mark of an object that was read in part is in no request', async () =>
 })
 
 test('setStatus and apply ignore a stripped cached object', async () => {
-  const spec = {
-    selector: { matchLabels: { a: 'b' } },
-    template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
-  }
   const { network, client, server, stop } = await caching(async (client) => {
-    await client.create(Deployment, { metadata: REF, spec })
+    await client.create(Deployment, { metadata: REF, spec: workload })
     await client.setStatus(Deployment, REF, { replicas: 1, conditions: [{ type: 'X', status: 'True' }] })
     await makesMap(client)
   }, (cluster) => {
@@ -257,10 +251,8 @@ const condition = (type: string, message = 'theirs') => {
 
 /** A cached Deployment with a condition of another writer. */
 async function deployed(options: CacheOptions = {}) {
-  const labels = { a: 'b' }
-  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   const it = await caching(async (client) => {
-    await client.create(Deployment, { metadata: REF, spec: { selector: { matchLabels: labels }, template } })
+    await client.create(Deployment, { metadata: REF, spec: workload })
     await client.setStatus(Deployment, REF, { replicas: 2, conditions: [condition('Theirs')] })
   }, (cluster) => void cluster.cache.declare(Deployment, options))
   return {
@@ -461,9 +453,7 @@ test('a number that may have been rounded is not written: the error names it, an
 })
 
 test('what a failing watch has in the cache is no reason to send nothing', async () => {
-  const selector = { matchLabels: { a: 'b' } }
-  const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
-  const wanted = { metadata: REF, spec: { replicas: 2, selector, template } }
+  const wanted = { metadata: REF, spec: { ...workload, replicas: 2 } }
   const { client, network, server, cluster, clock, stop } = await caching(
     (client) => client.create(Deployment, wanted),
     ({ cache }) => void cache.declare(Deployment),

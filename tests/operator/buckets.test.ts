@@ -544,34 +544,42 @@ function outside() {
   return { channels, open }
 }
 
-test('keys of owned and watched objects, of streams and of every run where their bucket is', async () => {
+/** Starts the replicas a and b of an operator with buckets, to which `describe` adds the controllers. */
+async function both(describe: (app: Operator, replica: string) => unknown): Promise<[Started, Started]> {
   const clock = restingClock()
   const server = new ApiServer({ clock })
+  const start = async (identity: string): Promise<Started> => {
+    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+    describe(app, identity)
+    const started = await starting(app, { clock, server, identity })
+    await clock.advance(60_000)
+    return started
+  }
+  return [await start('a'), await start('b')]
+}
+
+test('keys of owned and watched objects, of streams and of every run where their bucket is', async () => {
   const runs: string[] = []
   const { channels, open } = outside()
-  const started = []
-  for (const replica of ['a', 'b']) {
-    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+  const [a, b] = await both((app, replica) =>
     app.controllerFor(ConfigMap, { when: () => false, concurrency: names.length })
       .watches(Secret, ({ metadata }) => names.map((name) => ({ namespace: metadata.namespace, name })))
       .from('outside', open)
       .reconcileKey(async ({ name }) => void runs.push(`${replica} ${name}`))
-    started.push(await starting(app, { clock, server, identity: replica }))
-    await clock.advance(60_000)
-  }
+  )
   const wanted = names.map((name) => `${ownerOfName(name, 'a', 'b')} ${name}`).toSorted()
-  await started[0]!.client.create(Secret, { metadata: ref('x') })
-  await clock.advance(0)
+  await a.client.create(Secret, { metadata: ref('x') })
+  await a.clock.advance(0)
   assert.deepEqual(runs.splice(0).toSorted(), wanted)
   for (const channel of channels) for (const name of names) await channel.send(ref(name))
-  await clock.advance(0)
+  await a.clock.advance(0)
   assert.deepEqual(runs.splice(0).toSorted(), wanted)
-  await started[1]!.stop()
-  await clock.advance(30_000)
+  await b.stop()
+  await a.clock.advance(30_000)
   // The mapped keys of the buckets that were taken, although no object has them.
   assert.deepEqual(runs.splice(0).toSorted(), namesOf('b', 'a', 'b').map((name) => `a ${name}`).toSorted())
   assert.equal(channels.length, 2)
-  await started[0]!.stop()
+  await a.stop()
 })
 
 test('what a deleted object of another kind, or a period, mapped to runs where the bucket is taken, and not long after', async () => {
@@ -616,13 +624,9 @@ test('what a deleted object of another kind, or a period, mapped to runs where t
 })
 
 test('keys of a stream that came before a bucket was taken run where it is taken', async () => {
-  const clock = restingClock()
-  const server = new ApiServer({ clock })
   const runs: string[] = []
   const { channels, open } = outside()
-  const started = []
-  for (const replica of ['a', 'b']) {
-    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+  const [a, b] = await both((app, replica) =>
     app.controllerFor(ConfigMap, { concurrency: names.length })
       .watches(Secret, () => names.map(ref))
       .from('secrets', open)
@@ -630,47 +634,38 @@ test('keys of a stream that came before a bucket was taken run where it is taken
         runs.push(`${replica} ${name}`)
         if (replica === 'b') await aborted(signal)
       })
-    started.push(await starting(app, { clock, server, identity: replica }))
-    await clock.advance(60_000)
-  }
+  )
   // Keys of a kind are not kept, although the stream has its name.
-  const { client } = started[0]!
-  await client.create(Secret, { metadata: ref('x') })
-  await client.delete(Secret, ref('x'))
-  await clock.advance(301_000)
+  await a.client.create(Secret, { metadata: ref('x') })
+  await a.client.delete(Secret, ref('x'))
+  await a.clock.advance(301_000)
   const sent = names.filter((_, at) => at % 2 === 0)
   for (const channel of channels) for (const name of sent) await channel.send(ref(name))
-  await clock.advance(0)
+  await a.clock.advance(0)
   runs.length = 0
-  await started[1]!.stop()
-  await clock.advance(60_000)
+  await b.stop()
+  await a.clock.advance(60_000)
   const moved = namesOf('b', 'a', 'b').filter((name) => sent.includes(name))
   assert.deepEqual(runs.toSorted(), moved.map((name) => `a ${name}`).toSorted())
-  await started[0]!.stop()
+  await a.stop()
 })
 
 test('keys of cluster-scoped kinds run once, whatever namespace a map function gives, and those of every replica in each', async () => {
-  const clock = restingClock()
-  const server = new ApiServer({ clock })
   const runs: string[] = []
-  const started = []
-  for (const replica of ['a', 'b']) {
-    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+  const [a, b] = await both((app, replica) => {
     app.controllerFor(Node, { when: () => false, concurrency: names.length })
       .watches(Secret, ({ metadata: { namespace } }) => names.map((name) => ({ namespace, name }) as never))
       .reconcileKey(async ({ name }) => void runs.push(name))
     app.controllerFor(ConfigMap, { everyReplica: true, when: isOurs })
       .reconcileKey(async ({ name }) => void runs.push(`${replica} ${name}`))
-    started.push(await starting(app, { clock, server, identity: replica }))
-  }
-  await clock.advance(60_000)
-  await started[0]!.client.create(Secret, { metadata: ref('x') })
-  await clock.advance(0)
+  })
+  await a.client.create(Secret, { metadata: ref('x') })
+  await a.clock.advance(0)
   assert.deepEqual(runs.splice(0).toSorted(), names.toSorted())
-  await create(started[0]!.client, ['map-0'])
-  await clock.advance(0)
+  await create(a.client, ['map-0'])
+  await a.clock.advance(0)
   assert.deepEqual(runs.toSorted(), ['a map-0', 'b map-0'])
-  for (const each of started) await each.stop()
+  for (const each of [a, b]) await each.stop()
 })
 
 test('a map function that fails while a bucket is taken is called again', async () => {
