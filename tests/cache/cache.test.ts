@@ -149,25 +149,6 @@ test('the end of the cache waits for every informer, including those that are de
   checkEnded()
 })
 
-test('the cache does not end before an informer that is declared at its very end', async () => {
-  const slow = slowServer()
-  const { cache, clock, signal, stop } = caching({ api: new Api({ transport: slow.transport }) })
-  const [pods] = cache.declare(POD)
-  let late: Informer | undefined
-  let ended = false
-  const running = cache.start(signal)
-  await clock.advance(0)
-  stop()
-  await clock.advance(0)
-  void pods!.ended.then(() => {
-    late = cache.declare(NODE)[0]!
-    void late.ended.then(() => (ended = true))
-  })
-  slow.answer('pods')
-  await running
-  assert.ok(late && ended)
-})
-
 test('an informer that was already started ends the cache with an error, and all other informers', async () => {
   const { cache, server, signal, checkEnded } = caching()
   server.lists.push(list('5'), list('5'))

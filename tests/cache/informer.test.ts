@@ -62,45 +62,6 @@ test('the store is written before handlers are called, with a whole list before 
   assert.deepEqual(seen, ['added a: 1,2', 'added b: 1,2', 'updated b: 1,6', 'deleted a: 6'])
 })
 
-test('only adds of the first list are initial; a second list notifies of the difference', async () => {
-  using i = informing(
-    [
-      list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]),
-      list('9', [pod('b', '2'), pod('c', '8', { uid: 'new' }), pod('d', '7')]),
-    ],
-    {},
-    [refusal(410, 'Expired')],
-  )
-  const received: string[] = []
-  i.informer.addHandler(recorder(received))
-  await i.start()
-  await i.clock.advance(800)
-  assert.deepEqual(
-    received,
-    ['added a initial', 'added b initial', 'added c initial', 'deleted a', 'deleted c', 'added c', 'added d'],
-  )
-})
-
-test('a handler that is added by another handler during a list gets each object once', async () => {
-  using i = informing([list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3')])])
-  const received: string[] = []
-  i.informer.addHandler(({ object }) =>
-    void (object.metadata.name === 'b' && i.informer.addHandler(recorder(received)))
-  )
-  await i.start()
-  assert.deepEqual(received, ['added a initial', 'added b initial', 'added c initial'])
-})
-
-test('a handler that is removed during a list gets nothing more, and removing it twice is allowed', async () => {
-  using i = informing([list('5', [pod('a', '1'), pod('b', '2')])])
-  const received: string[] = []
-  i.informer.addHandler(() => registration.remove())
-  const registration = i.informer.addHandler(recorder(received))
-  await i.start()
-  registration.remove()
-  assert.deepEqual(received, [])
-})
-
 test('an error of a handler is logged, and affects neither the others nor its later calls', async () => {
   using i = informing([list('5', [pod('a', '1')])])
   const received: string[] = []
@@ -146,18 +107,6 @@ test('a stopped informer calls no handler, leaves nothing, and cannot be started
   await ended
   assert.deepEqual([received, i.clock.pending, i.listeners(), i.stream.cancelled], [['added a initial'], 0, 0, true])
   await assert.rejects(i.informer.start(i.signal), /it was started already/)
-})
-
-test('if a handler stops the informer during a list, the rest is not delivered', async () => {
-  using i = informing([list('5', [pod('a', '1'), pod('b', '2')])])
-  const received: string[] = []
-  i.informer.addHandler((delta) => {
-    recorder(received)(delta)
-    i.informer.stop()
-  })
-  i.informer.addHandler(recorder(received))
-  await i.start()
-  assert.deepEqual([received, i.clock.pending], [['added a initial'], 0])
 })
 
 test('managedFields and stripped parts are removed, and changing a frozen object throws', async () => {
@@ -391,20 +340,6 @@ test('an informer is synced when every handler got the first list; its objects c
   assert.equal(i.informer.store.size, 6)
   await i.turns()
   assert.equal(heardAtSync, 6)
-})
-
-test('resyncs of a slow handler do not accumulate', async () => {
-  using i = slow([list('9', many)])
-  await i.start()
-  const received: string[] = []
-  i.informer.addHandler(recorder(received), { resyncMs: 1000 })
-  i.slowDown()
-  await i.clock.fake.advance(20_000)
-  i.clock.lookMs = 0
-  const before = received.length
-  await i.turns()
-  assert.ok(before > 10, `${before} in time`)
-  assert.ok(received.length - before <= 6, `${received.length - before} were left`)
 })
 
 test('a slow list replaces the store at once, and a stop before that discards it', async () => {

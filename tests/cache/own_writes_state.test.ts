@@ -254,41 +254,6 @@ test('unclear keys are found by key and by namespace, and at most 50,000 are kep
   assert.equal(own.unclear({})!.size, 50_000)
 })
 
-test("another client's deletion at 11 that is seen before the answer at 10 stores nothing", () => {
-  const k = knowing('a@5', '8')
-  const write = k.own.begin(KEY)
-  k.deleted('a@11')
-  k.answered('a@10')
-  k.own.end(write)
-  assert.deepEqual([k.shown, k.own.size], [undefined, 0])
-})
-
-test('an answer is ignored if the watch, a bookmark or a list came first', () => {
-  for (
-    const faster of [
-      (k: Known) => k.applied('a@10'),
-      (k: Known) => k.own.bookmark('10', 0),
-      (k: Known) => k.listed('10', 'a@10'),
-    ]
-  ) {
-    const k = knowing('a@5', '8')
-    faster(k)
-    k.answered('a@10')
-    assert.equal(k.own.size, 0)
-  }
-})
-
-test('answers before the first list are kept until that list', () => {
-  const k = knowing()
-  k.answered('a@10')
-  k.listed('9', 'a@5')
-  assert.equal(k.shown, 'a@10')
-  const other = knowing()
-  other.answered('a@10')
-  other.listed('12', 'a@11')
-  assert.deepEqual([other.shown, other.own.size], ['a@11', 0])
-})
-
 test('a deletion whose event came before its answer stores nothing', () => {
   const k = knowing('a@5', '8')
   const write = k.own.begin(KEY)
@@ -320,40 +285,12 @@ test('a deletion whose list came before its answer stores nothing, unless the li
   assert.equal(fresh.own.size, 0)
 })
 
-test('a deletion by name ends all objects that were known under the name when it began', () => {
-  const k = knowing('a@5', '8')
-  k.answered('b@10')
-  const write = k.own.begin(KEY)
-  k.own.gone(write, 'c', 0)
-  assert.equal(k.shown, undefined)
-  k.applied('a@9')
-  k.deleted('a@9')
-  k.applied('b@10')
-  assert.equal(k.shown, undefined)
-  k.deleted('b@11')
-  k.applied('c@12')
-  assert.equal(k.shown, undefined)
-  k.deleted('c@13')
-  k.applied('d@14')
-  assert.deepEqual([k.shown, k.own.size], ['d@14', 0])
-})
-
 test('an object that is created during the delete does not count as deleted', () => {
   const k = knowing('a@5', '8')
   const write = k.own.begin(KEY)
   k.answered('b@11')
   k.own.gone(write, 'a', 0)
   assert.equal(k.shown, 'b@11')
-})
-
-test('an answer that no longer matches the selector hides the stored object until the watch delivers it', () => {
-  const k = knowing('a@5', '8')
-  k.own.answered(KEY, at('a@10'), undefined, 0)
-  assert.equal(k.shown, undefined)
-  k.applied('a@9')
-  assert.equal(k.shown, undefined)
-  k.deleted('a@10')
-  assert.equal(k.own.size, 0)
 })
 
 test('an older answer after a newer one also ends', () => {
@@ -393,16 +330,6 @@ test('without a list, answers are forgotten after five minutes; without any inpu
   const blind = knowing(undefined, '1')
   for (let n = 0; n < 50_010; n++) blind.own.answered(`default/${n}`, pod(`${n}`, `${n + 10}`), undefined, 0)
   assert.equal(blind.own.size, 50_000)
-})
-
-test('a deletion of an unknown object survives a list that may be older, and none that began after the answer', () => {
-  const k = knowing(undefined, '8')
-  k.own.gone(k.own.begin(KEY), 'a', 0)
-  k.listed('9')
-  k.applied('a@10')
-  assert.deepEqual([k.shown, k.own.size], [undefined, 1])
-  k.listed('12', undefined, 1)
-  assert.equal(k.own.size, 0)
 })
 
 test('with a label selector, an own deletion stays hidden after a DELETED event, as the object may come back', () => {

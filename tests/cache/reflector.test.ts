@@ -26,32 +26,6 @@ test('it lists, then watches from the version of the list, with bookmarks and a 
   assert.match(r.server.requests[1]!.path, /allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=300$/)
 })
 
-test('a watch that ends is reopened at the last version, also of a bookmark, without a list', async () => {
-  const streams = streamsOf(2)
-  await using r = await watching(streams)
-  streams[0]!.send('MODIFIED', pod('a', '6'))
-  streams[0]!.end()
-  await r.clock.advance(0)
-  streams[1]!.bookmark('99')
-  streams[1]!.end()
-  await r.clock.advance(0)
-  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'watch 6', 'watch 99'])
-  assert.deepEqual(r.recorded(), ['list a', 'applied a', 'bookmark 99'])
-})
-
-test('an expired version leads to a new list after a back-off', async () => {
-  const stream = new Stream()
-  await using r = await watching([stream])
-  r.server.lists.push(list('9'))
-  stream.send('ADDED', pod('b', '6'))
-  stream.error(410, 'Expired')
-  stream.send('ADDED', pod('after', '7'))
-  await r.clock.advance(800)
-  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
-  assert.deepEqual(r.recorded(), ['list a', 'applied b', 'Cannot watch pods: scripted Expired; 800', 'list '])
-  assert.equal(stream.cancelled, true)
-})
-
 test('the back-off stays short for a connection that is cut every minute', async () => {
   const streams = streamsOf(8)
   await using r = await watching(streams)
@@ -313,15 +287,6 @@ test('a watch that the server closes at once is reopened after a back-off, then 
   await r.clock.advance(800 + 1600)
   assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 5', 'list', 'watch 9'])
   assert.match(r.recorded().join(), /the server closed the watch too early; 800/)
-})
-
-test('a list without a version is a failure, and no watch is opened', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list(''), list('5'))
-  await using r = await reflecting(server)
-  await r.clock.advance(800)
-  assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5'])
-  assert.match(r.recorded()[0] ?? '', /Cannot list pods: the server's list has no resourceVersion; 800/)
 })
 
 test('a Table is no object of a watch', async () => {

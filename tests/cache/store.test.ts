@@ -16,40 +16,10 @@ const names = (objects: Iterable<KubeObject>): string[] => Array.from(objects, (
 const kinds = (deltas: readonly { kind: string; object: KubeObject }[]): string[] =>
   deltas.map(({ kind, object }) => `${kind} ${object.metadata.name} ${object.metadata.uid}`)
 
-test('a new object is an add, a newer state an update with the old one, a known state no delta', () => {
-  const store = new Store()
-  const [first, second] = [pod('a', '1'), pod('a', '2')]
-  assert.deepEqual(store.apply(first), [{ kind: 'added', object: first, initial: false }])
-  assert.deepEqual(store.apply(second), [{ kind: 'updated', object: second, old: first }])
-  assert.deepEqual(store.apply(pod('a', '2')), [])
-  assert.equal(store.get('default/a'), second)
-})
-
-test('an object that was deleted and created again is a delete and then an add', () => {
-  const store = new Store()
-  const old = pod('a', '1', { uid: 'old' })
-  store.apply(old)
-  const again = pod('a', '5', { uid: 'new' })
-  assert.deepEqual(store.apply(again), [{ kind: 'deleted', object: old, stale: true }, {
-    kind: 'added',
-    object: again,
-    initial: false,
-  }])
-})
-
 test('objects with equal versions and different uids are different', () => {
   const store = new Store()
   store.apply(pod('a', '1', { uid: 'old' }))
   assert.deepEqual(kinds(store.apply(pod('a', '1', { uid: 'new' }))), ['deleted a old', 'added a new'])
-})
-
-test('a deletion returns the object of the event, and no delta for an unknown object', () => {
-  const store = new Store()
-  store.apply(pod('a', '1'))
-  const last = pod('a', '2')
-  assert.deepEqual(store.delete(last), [{ kind: 'deleted', object: last, stale: false }])
-  assert.deepEqual(store.delete(last), [])
-  assert.equal(store.size, 0)
 })
 
 test('a new list returns exactly the differences, deletions first', () => {
@@ -83,29 +53,6 @@ test('objects without a version (of metrics servers) always count as changed', (
   const store = new Store()
   store.apply(pod('a', ''))
   assert.deepEqual(kinds(store.apply(pod('a', ''))), ['updated a uid-a'])
-})
-
-test('an object for which a key function throws is left out of the index until it succeeds, and reported', () => {
-  const reported: string[] = []
-  const store = new Store(({ metadata }, error) => void reported.push(`${metadata.name}: ${(error as Error).message}`))
-  const picky: Index<KubeObject> = defineIndex(
-    POD as never,
-    (
-      object: KubeObject,
-    ) => (object.metadata.name === 'bad' && object.metadata.resourceVersion === '2'
-      ? assert.fail('mine')
-      : object.metadata.name),
-  )
-  assert.deepEqual(store.lookup(picky, 'a'), [])
-  assert.deepEqual(
-    kinds(replaceAll(store, [pod('a', '1'), pod('bad', '2'), pod('c', '3')], true)),
-    ['added a uid-a', 'added bad uid-bad', 'added c uid-c'],
-  )
-  assert.equal(store.size, 3)
-  assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], []])
-  assert.deepEqual([names(store.lookup(byTeam, 'x')), reported], [[], ['bad: mine']])
-  store.apply(pod('bad', '4'))
-  assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], ['bad']])
 })
 
 test('an index stays consistent if a shared object was changed', () => {

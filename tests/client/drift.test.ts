@@ -50,15 +50,3 @@ test("other writers' changes of atomic maps and of write-only fields are undone 
   ], [labels, {}, { password: btoa('right') }])
   await it.stop()
 })
-
-test('a change that an apply leaves alone costs one request, and one of the status none', async () => {
-  const it = await applying()
-  await it.client.patch(Deployment, APP!, { merge: { spec: { replicas: 5 }, metadata: { annotations: { a: 'b' } } } })
-  await it.clock.advance(3_600_000)
-  assert.deepEqual(patches(it), ['deployments/app'])
-  await it.client.setStatus(Deployment, APP!, { replicas: 5 })
-  await it.clock.advance(3_600_000)
-  assert.deepEqual(patches(it), [])
-  assert.equal((await it.client.get(Deployment, APP!))?.spec?.replicas, 5)
-  await it.stop()
-})

@@ -34,22 +34,6 @@ const foo = {
   spec: { size: 1 },
 }
 
-test('a run is notified of the writes of its client', async () => {
-  const reported: string[] = []
-  const client = new KubeClient({
-    api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }),
-    fieldManager: 'me',
-    onWrite: () => reported.push('all'),
-  })
-  const run = new AbortController()
-  const bound = client.bound(run, () => reported.push('run'))
-  await bound.patch(FOO, REF, { merge: {} })
-  await bound.live.patch(FOO, REF, { merge: {} })
-  await client.patch(FOO, REF, { merge: {} })
-  await client.bound(run).patch(FOO, REF, { merge: {} })
-  assert.deepEqual(reported, ['run', 'run', 'all', 'all'])
-})
-
 test('the read after a conflict is aborted, too, by a transport that ignores its signal', async () => {
   for (const verb of ['edit', 'createOrUpdate', 'createIfMissing'] as const) {
     let reads = 0
@@ -120,21 +104,6 @@ test('an update without a version and a cached object sends its status, and noth
   const { resourceVersion: _, ...metadata } = foo.metadata
   const unversioned = { ...foo, metadata, status: { phase: 'Mine' } } as unknown as Foo
   assert.deepEqual(await client.update(FOO as ResourceOf<Foo>, unversioned), foo)
-})
-
-test('each field manager has its own last apply', async () => {
-  const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
-  const api = new Api({ transport })
-  const reader = {
-    watches: () => true,
-    get: () => Promise.resolve(foo as never),
-    list: () => Promise.resolve([]),
-    lookup: () => Promise.resolve([]),
-  }
-  const client = new KubeClient({ api, reader: () => reader, fieldManager: 'me' })
-  const desired = { metadata: REF, spec: { size: 1 } }
-  for (const fieldManager of ['me', 'me', 'other', 'other', 'me']) await client.apply(FOO, desired, { fieldManager })
-  assert.equal(requests.length, 2)
 })
 
 test('an option that is undefined is absent, also one that a patch refuses', async () => {

@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  createRequest,
-  deleteRequest,
-  getRequest,
-  listRequest,
-  patchRequest,
-  pathOf,
-  updateRequest,
-  watchRequest,
-  wireObject,
-} from '../../lib/client/requests.ts'
+import { listRequest, pathOf, updateRequest, watchRequest, wireObject } from '../../lib/client/requests.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
@@ -22,30 +12,6 @@ const ROLE: AnyResource = {
   plural: 'clusterroles',
   scope: 'Cluster',
 }
-const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
-
-test('a path has group, version, namespace, plural, name and subresource', () => {
-  assert.equal(pathOf({ resource: POD, namespace: 'ns', name: 'a' }), '/api/v1/namespaces/ns/pods/a')
-  assert.equal(
-    pathOf({ resource: FOO, namespace: 'ns', name: 'a', subresource: 'status' }),
-    '/apis/example.dev/v1beta1/namespaces/ns/foos/a/status',
-  )
-  assert.equal(pathOf({ resource: FOO, namespace: 'ns' }), '/apis/example.dev/v1beta1/namespaces/ns/foos')
-  assert.equal(pathOf({ resource: FOO }), '/apis/example.dev/v1beta1/foos')
-  assert.equal(pathOf({ resource: FOO, namespace: '' }), '/apis/example.dev/v1beta1/foos')
-  assert.equal(pathOf({ resource: NAMESPACE, name: 'ns', subresource: 'finalize' }), '/api/v1/namespaces/ns/finalize')
-})
-
-test('names keep their case and are escaped', () => {
-  assert.equal(
-    pathOf({ resource: ROLE, name: 'MyTeam:Admin' }),
-    '/apis/rbac.authorization.k8s.io/v1/clusterroles/MyTeam%3AAdmin',
-  )
-  assert.equal(
-    pathOf({ resource: ROLE, name: 'a b?c#d' }),
-    '/apis/rbac.authorization.k8s.io/v1/clusterroles/a%20b%3Fc%23d',
-  )
-})
 
 test('an invalid name throws, rather than become another path', () => {
   for (const name of ['', '.', '..', 'a/b', '../secrets', 'a%2fb']) {
@@ -126,34 +92,6 @@ test('a query has the given options, escaped, and nothing else', () => {
     updateRequest({ ...target, name: 'a' }, {}, { dryRun: false, fieldManager: undefined }, '').path,
     `${path}/a`,
   )
-})
-
-test('each verb has its method and media type', () => {
-  const target = { resource: POD, namespace: 'ns', name: 'a' }
-  const types = (['json', 'merge', 'strategic', 'apply'] as const).map((type) =>
-    patchRequest(target, type, {}, {}).headers?.['content-type']
-  )
-  assert.deepEqual(types, [
-    'application/json-patch+json',
-    'application/merge-patch+json',
-    'application/strategic-merge-patch+json',
-    'application/apply-patch+yaml',
-  ])
-  assert.deepEqual(
-    [getRequest(target), createRequest(target, {}, {}), updateRequest(target, {}, {}, ''), deleteRequest(target, {})]
-      .map((
-        { method, path },
-      ) => `${method} ${path}`),
-    [
-      'GET /api/v1/namespaces/ns/pods/a',
-      'POST /api/v1/namespaces/ns/pods',
-      'PUT /api/v1/namespaces/ns/pods/a',
-      'DELETE /api/v1/namespaces/ns/pods/a',
-    ],
-  )
-  for (const request of [getRequest(target), createRequest(target, {}, {}), patchRequest(target, 'merge', {}, {})]) {
-    assert.equal(request.headers?.['accept'], 'application/json')
-  }
 })
 
 test("apiVersion and kind come from the resource, and the caller's object is not changed", () => {

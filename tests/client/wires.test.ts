@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import type { Client, SendOptions } from '../../lib/client/client.ts'
-import { RestMapper } from '../../lib/client/rest_mapper.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { dryRun, withWriteOptions } from '../../lib/client/wrappers.ts'
 import type { Fence } from '../../lib/core/fence.ts'
@@ -218,31 +217,4 @@ test('the end of a run aborts every verb of its client, live or not, and no othe
   const found = new KubeClient({ api: new Api({ transport: silence }), fieldManager: 'me' }).bound(late).kindOf(foo)
   late.abort(new Error('too late'))
   await assert.rejects(found, /^Error: too late$/)
-})
-
-test('each write may be aborted by its own signal', async () => {
-  const client = new KubeClient({ api: new Api({ transport: silence }), fieldManager: 'me' })
-  for (const [name, write] of [...Object.entries(WRITES), ...Object.entries(DELETIONS)]) {
-    const stop = new AbortController()
-    const outcome = assert.rejects(write(client, { signal: stop.signal }), /^Error: enough$/, name)
-    stop.abort(new Error('enough'))
-    await outcome
-  }
-})
-
-test('the clients of one operator share their RestMapper', async () => {
-  const { client, network, api } = setup()
-  for (
-    const each of [
-      client,
-      client.live,
-      client.bound(new AbortController()),
-      client.fenced({ signal: new AbortController().signal, check() {} }),
-    ]
-  ) await each.kindOf(foo)
-  assert.deepEqual(network.take(), ['GET /apis/cases.dev/v1'])
-  const kinds = new RestMapper(api)
-  await kinds.find(foo)
-  await new KubeClient({ api, fieldManager: 'me', kinds }).kindOf(foo)
-  assert.deepEqual(network.take(), ['GET /apis/cases.dev/v1'])
 })

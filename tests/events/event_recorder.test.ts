@@ -168,21 +168,6 @@ test('a name that is already used is changed', async () => {
   ])
 })
 
-test('a create whose answer was lost does not make a second event', async () => {
-  const { clock, events, notes, network } = started()
-  network.intercept = async (request, next) => {
-    await next(request)
-    network.intercept = undefined
-    throw new NetworkError('The connection was reset', { phase: 'response' })
-  }
-  events.normal(FOO, 'Tick', 'tick')
-  await clock.advance(500)
-  events.normal(FOO, 'Tick', 'tick')
-  await clock.advance(MINUTE)
-  assert.deepEqual(await notes(), ['tick × 2'])
-  assert.deepEqual(network.take().map((line) => line.split(' ')[0]), ['POST', 'POST', 'PATCH'])
-})
-
 test('while the server is unreachable, one event is tried after 1 s, 2 s, 4 s … 30 s; then all are written in order', async () => {
   const { clock, events, notes, network, lines } = started()
   const triedAt: number[] = []

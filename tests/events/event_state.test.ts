@@ -52,18 +52,6 @@ function harness(limits: Partial<EventLimits> = {}): Harness {
   return self
 }
 
-test('events are written in order, and a repeated one has one write in flight', () => {
-  const h = harness()
-  assert.deepEqual(['a', 'b', 'a', 'c'].map((note) => h.record(note)), ['new', 'new', 'repeated', 'new'])
-  const a = h.state.take(0)!
-  h.record('a')
-  assert.deepEqual(h.write(), ['create b 1', 'create c 1'])
-  h.state.settle(a, 'written', 'refused', 0)
-  assert.deepEqual([a.write.count, h.write()], [2, []])
-  h.nowMs = h.state.sweepMs
-  assert.deepEqual([h.nowMs, h.write()], [1000, ['patch a 3']])
-})
-
 test('a due count is ready within a second, or at once after a flush', () => {
   const h = harness()
   h.nowMs = 300
@@ -159,17 +147,6 @@ test('denied writes are dropped without a request for five minutes, in that name
   assert.equal(h.record('c'), 'dropped')
   h.nowMs = 300_000
   assert.equal(h.record('c'), 'new')
-})
-
-test('unwritten occurrences are counted at the end', () => {
-  const h = harness()
-  for (const note of ['a', 'b', 'b', 'b']) h.record(note)
-  h.state.settle(h.state.take(0)!, 'written', 'refused', 0)
-  h.state.abandon()
-  assert.deepEqual(
-    [h.dropped.get('stopped'), h.state.size.series, h.state.idle, h.state.take(0)],
-    [3, 0, true, undefined],
-  )
 })
 
 /** A model of the server's Events. */
