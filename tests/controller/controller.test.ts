@@ -5,7 +5,6 @@ import { formatKey } from '../../lib/core/objects.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import type { Result } from '../../lib/controller/result.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { countedSignal } from '../async/counted_signal.ts'
 import { NODE, pod, refusal } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { controlling, type Fed, fed, gated } from './fixture.ts'
@@ -26,23 +25,6 @@ test('all initial keys are queued before the first reconcile, also those of a sl
   answer.resolve()
   await c.settle()
   assert.deepEqual([runs, c.controller.idle], [['default/a', 'default/b', 'default/slow'], true])
-})
-
-test('a key never has two runs at once; N changes during a run cause one more', async () => {
-  const gate = gated()
-  await using c = controlling({ pods: [pod('a', '1')], reconcile: gate.reconcile, concurrency: 4 })
-  await c.start()
-  for (let i = 6; i < 12; i++) {
-    c.stream.send('MODIFIED', pod('a', `${i}`))
-    await c.settle()
-  }
-  assert.deepEqual(gate.begun, ['a'])
-  gate.release('a')
-  await c.settle()
-  assert.deepEqual(gate.begun, ['a', 'a'])
-  gate.release('a')
-  await c.settle()
-  assert.deepEqual([gate.begun.length, c.controller.idle], [2, true])
 })
 
 test('at most `concurrency` keys are reconciled at once', async () => {
@@ -213,24 +195,6 @@ test('a key that is dropped while its worker waits for a turn does not run, and 
   c.stream.send('MODIFIED', pod('b', '6'))
   await c.settle()
   assert.deepEqual(runs, ['a', 'b'])
-})
-
-test('abandoning aborts the runs, and waits for them to end', async () => {
-  const abandon = countedSignal()
-  const c = controlling({
-    pods: [pod('a', '1')],
-    abandon: abandon.controller.signal,
-    reconcile: ({ signal }) =>
-      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-  })
-  await c.start()
-  c.stop()
-  await c.settle()
-  assert.equal(c.ended(), undefined)
-  abandon.controller.abort(new Error('the grace period is over'))
-  await c.end()
-  assert.equal(abandon.listeners(), 0)
-  assert.match(c.lines.at(-1) ?? '', /the grace period is over/)
 })
 
 test('a sync timeout of the first lists rejects the start with what is missing and why, and leaves nothing', async () => {

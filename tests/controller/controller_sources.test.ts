@@ -222,18 +222,6 @@ test('the end of a source is not a failure, and a failure while stopping is logg
   assert.match(c.lines.at(-1)!, /warn The source "late" of controller "test" failed while stopping: mine/)
 })
 
-test('an abort before the sources are in sync is not an error, whether they end, fail or hang', async () => {
-  await using c = controlling({
-    sources: [
-      custom({
-        synced: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-      }),
-      custom({ synced: () => new Promise(() => {}) }),
-    ],
-  })
-  await c.start()
-})
-
 test('watches are added and removed at run time: first keys of a new one are queued, a removed one adds none, and none is left', async () => {
   const runs: string[] = []
   await using c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })

@@ -121,27 +121,3 @@ test('after a conflict, an object that has left the selection gets no finalizer,
     assert.deepEqual(calls, expected)
   }
 })
-
-test('an object whose name another one has after its cleanup is not cleaned up again', async () => {
-  const name = 'example.dev/ours'
-  const metadata = { name: 'a', namespace: 'default', resourceVersion: '1', creationTimestamp: '' }
-  const deletion = { uid: 'old', deletionTimestamp: 'now', finalizers: [name] }
-  const [old, other] = [deletion, { uid: 'new', finalizers: [name] }].map((more): KubeObject => ({
-    apiVersion: 'v1',
-    kind: 'Thing',
-    metadata: { ...metadata, ...more },
-  }))
-  const conflict = new ApiError('changed', { kind: 'Status', reason: 'Conflict', code: 409 } as never, { code: 409 })
-  const calls: string[] = []
-  const client = { patch: () => Promise.reject(conflict), live: { get: async () => other } } as unknown as Client
-  const finalizer = new Finalizer(Thing, name)
-  for (let run = 0; run < 2; run++) {
-    await finalizer.run(old!, {
-      client,
-      read: async () => other,
-      reconcile: async ({ metadata }) => void calls.push(`reconcile ${metadata.uid}`),
-      cleanup: async ({ metadata }) => void calls.push(`cleanup ${metadata.uid}`),
-    })
-  }
-  assert.deepEqual(calls, ['cleanup old', 'reconcile new'])
-})

@@ -359,19 +359,6 @@ test('an event in the same turn as the abort, after it, is ignored', async () =>
   s.end()
 })
 
-test('it ends when its informers are stopped, maps their events until then, and removes its listener from the signal', async () => {
-  let failures = 1
-  const s = sourcing({ pods: [pod('a', '1')], map: () => (failures-- > 0 ? assert.fail('mine') : [{ name: 'x' }]) })
-  await s.start()
-  s.informer.stop()
-  await settle(s.clock)
-  assert.equal(s.isOver(), false)
-  await s.clock.advance(100)
-  await settle(s.clock)
-  assert.deepEqual([s.isOver(), s.keys(), s.listeners()], [true, ['x'], 0])
-  s.end()
-})
-
 test('the sync resolves if its informer is stopped', async () => {
   const s = sourcing({ inputs: (clock) => [fed(clock, undefined)] })
   await s.start()

@@ -166,22 +166,6 @@ test('a watch that always breaks at once costs few requests, and polling continu
   assert.ok(watches <= 16, `${watches} watches in ten minutes`)
 })
 
-test('a broken watch is reopened at its last version, and reports what happened meanwhile', async () => {
-  const clock = new FakeClock()
-  let watches = 0
-  const intercept = where(
-    (request) => isWatch(request) && watches++ === 0,
-    (request, next) => through('slow there', request, next, clock, 5500),
-  )
-  const { a, b } = await pair({}, intercept, clock)
-  await clock.advance(7000) // broke at the renewal at 6 s
-  assert.equal(watches, 2)
-  b.network.take()
-  a.stop()
-  await clock.advance(0)
-  assert.deepEqual([b.leads, b.network.take()], [1, [GET, PUT]])
-})
-
 test('a watch that missed a change is detected when the record seems to expire, and replaced', async () => {
   const clock = new FakeClock()
   let watches = 0
@@ -216,17 +200,6 @@ test('of many followers that wake at once one leads, and the others follow with 
   const asked = many.flatMap((each) => each.network.take()).filter((each) => each === GET).length
   assert.ok(asked <= 3, `${asked} asked: the others knew already that another was faster`)
   assert.equal((await leaseOn(server)).spec.leaseTransitions, 1)
-})
-
-test('the watch ends when the lease is acquired', async () => {
-  const { clock, a, b } = await pair()
-  const watch = b.network.requests.find(isWatch)!
-  a.stop()
-  await clock.advance(1000)
-  assert.deepEqual([b.leads, watch.signal!.aborted], [1, true])
-  b.network.take()
-  await clock.advance(2000)
-  assert.deepEqual(b.network.take(), [PUT])
 })
 
 test('with a watch that gets no response, the follower polls', async () => {

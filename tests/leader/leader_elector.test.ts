@@ -542,43 +542,6 @@ test('a release of a deleted Lease does nothing', async () => {
   assert.deepEqual([a.outcome, a.lines.filter((line) => line.startsWith('warn'))], ['resolved', []])
 })
 
-test('a refusal is logged again after a successful read', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const forbid = (): Promise<HttpResponse> => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
-  const warned = (): string[] => a.lines.splice(0).filter((line) => line.startsWith('warn'))
-  await createLease(server, held)
-  a.network.intercept = forbid
-  a.start()
-  await clock.advance(5000)
-  assert.deepEqual(warned(), [`warn ${SAID}`])
-  a.network.intercept = undefined
-  await clock.advance(5000)
-  assert.deepEqual([warned(), a.leads], [[], 0])
-  a.network.intercept = forbid
-  // The holder does not renew, so the lease is tried once it expires.
-  await clock.advance(20_000)
-  const lines = warned()
-  assert.equal(lines.length, 1, lines.join('\n'))
-  assert.match(lines[0]!, /^warn Cannot acquire lease "default\/lock": .*; its role lacks/)
-})
-
-test('a late response does not extend the term', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.network.intercept = (request, next) => {
-    if (request.method === 'PUT') return silence(request)
-    return request.method === 'POST' ? later(clock, 4900, next(request)) : next(request)
-  }
-  a.start()
-  await clock.advance(4900)
-  assert.equal(a.leads, 1)
-  await clock.advance(5099)
-  assert.equal(a.elector.isLeader, true)
-  await clock.advance(1)
-  assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
-})
-
 test('a hanging renewal is aborted in time for another try', async () => {
   const { clock, a } = await leading(1000)
   a.network.intercept = silence

@@ -86,17 +86,6 @@ test('a first renewal that is too late does not count, and a later one may', asy
   fence.fall(new Error('end'))
 })
 
-test('it has fallen after a suspension, though the monotonic clock was stopped', async () => {
-  const { clock, host, fence } = setup()
-  fence.renew(momentOf(host))
-  await clock.advance(1000)
-  host.suspend(true)
-  await clock.advance(9000)
-  host.resume()
-  assert.equal(host.monotonic(), 1000)
-  assert.throws(() => fence.check(), LOST)
-})
-
 test('a wall clock that is set back extends nothing, and does not hide a later suspension', async () => {
   const { clock, host, fence } = setup()
   fence.renew(momentOf(host))

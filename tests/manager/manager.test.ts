@@ -130,14 +130,6 @@ test('a runnable that cannot become ready stops the started ones; later groups d
   assert.deepEqual(told, ['+server', '+cache', '-cache', '.cache', '-server', '.server'])
 })
 
-test('the same error from ready and start is reported once', async () => {
-  const { manager, lines, begin } = setup()
-  const error = new Error('once')
-  manager.add({ name: 'a', role: 'cache', start: () => Promise.reject(error), ready: () => Promise.reject(error) })
-  const running = await begin()
-  assert.deepEqual([running.outcome, lines], [error, []])
-})
-
 test('the start rejects with the first failure; later ones are logged', async () => {
   const { add, clock, lines, begin } = setup()
   const first = add('others', 'first')
@@ -448,16 +440,6 @@ test("a stop while the leader's work becomes ready is no failure", async () => {
   assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
 })
 
-test("leader's work that cannot become ready stops the manager and releases the lease", async () => {
-  const { add, clock, server, begin } = withElector()
-  const leader = add('leader', 'leader', { unready: true })
-  const running = await begin()
-  leader.becomeReady(new Error('no'))
-  await clock.advance(0)
-  assert.equal(messageOf(running.outcome), 'no')
-  assert.equal(await holderOn(server.handle), '')
-})
-
 test('a manager that has ended leaves no timer, and no listener on the signal of its start', async () => {
   const { add, clock, manager } = withElector()
   const [failing] = [add('others', 'failing'), ...STARTS.map((place) => add(place, place))]
@@ -518,16 +500,6 @@ test('a warm-up is aborted at once on a stop, and the stop waits for it', async 
   cool()
   await clock.advance(0)
   assert.deepEqual([running.outcome, await holderOn(server.handle)], ['resolved', ''])
-})
-
-test('a warm-up that fails ends the manager with its error', async () => {
-  const { add, manager, told, begin } = setup()
-  const error = new Error('too cold')
-  manager.add(Object.assign(part('controller', told), { warmup: () => Promise.reject(error) }))
-  add('others', 'other')
-  const running = await begin()
-  assert.equal(running.outcome, error)
-  assert.ok(told.includes('.other'))
 })
 
 test('a warm-up runs for a runnable that is added later, too, but not during a stop', async () => {
@@ -617,30 +589,6 @@ test("a preparation starts with the lease, and the leader's work when it is read
   prepares.becomeReady()
   await clock.advance(0)
   assert.deepEqual([told, manager.isElected], [['+others', '+preparation', '+leader'], true])
-})
-
-test('without an election, too, a preparation comes before the work', async () => {
-  const { add, manager, clock, told, begin } = setup()
-  const prepares = preparation(told, { unready: true })
-  add('leader', 'leader')
-  manager.add(prepares)
-  await begin()
-  assert.deepEqual(told, ['+preparation'])
-  prepares.becomeReady()
-  await clock.advance(0)
-  assert.deepEqual(told, ['+preparation', '+leader'])
-})
-
-test('a preparation that fails ends the manager with its error, and releases the lease', async () => {
-  const { add, manager, clock, told, server, begin } = withElector()
-  const prepares = preparation(told, { unready: true })
-  manager.add(prepares)
-  add('leader', 'leader')
-  const running = await begin()
-  const error = new Error('cannot prepare')
-  prepares.end(error)
-  await clock.advance(0)
-  assert.deepEqual([running.outcome, told.includes('+leader'), await holderOn(server.handle)], [error, false, ''])
 })
 
 test('a stop during a preparation is no failure: it aborts it at once, waits for it, and keeps the lease until it has ended', async () => {

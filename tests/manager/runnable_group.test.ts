@@ -91,25 +91,6 @@ test('ready gets the signal of the group, not that of the start', async () => {
   assert.equal(heard?.aborted, true)
 })
 
-test('each failure is reported with its runnable, thrown at once or later; an end without an error is none', async () => {
-  const { group: others, failures } = group()
-  const late = part('late', [])
-  const well = part('well', [])
-  others.add({
-    name: 'at once',
-    start: () => {
-      throw new Error('1')
-    },
-  })
-  others.add(late)
-  others.add(well)
-  await others.start(never)
-  late.end(new Error('2'))
-  well.end()
-  await nextTurn()
-  assert.deepEqual(failures.map(([name, error]) => [name, (error as Error).message]), [['at once', '1'], ['late', '2']])
-})
-
 test('an abort error during a stop is no failure, in any form; another error is', async () => {
   const ways: readonly (readonly [string, (signal: AbortSignal) => unknown])[] = [
     ['the reason', (signal) => signal.reason],
@@ -173,31 +154,6 @@ test('a stop is no failure of a runnable that becomes ready', async () => {
   await others.stopAndWait(never)
   await nextTurn()
   assert.deepEqual(failures, [])
-})
-
-test('a second stop is the first one, also from a runnable', async () => {
-  const told: string[] = []
-  const { group: others } = group()
-  const slow = part('slow', told, { lingers: true })
-  others.add(slow)
-  let within: Promise<void> | undefined
-  others.add((signal) =>
-    new Promise((resolve) =>
-      signal.addEventListener('abort', () => {
-        within = others.stopAndWait(never)
-        assert.throws(() => others.add(part('too late', told)), ManagerStopping)
-        resolve()
-      })
-    )
-  )
-  await others.start(never)
-  const stop = others.stopAndWait(never)
-  assert.equal(others.stopAndWait(AbortSignal.abort()), stop)
-  await nextTurn()
-  assert.equal(within, stop)
-  slow.end()
-  await stop
-  assert.deepEqual(told, ['+slow', '-slow', '.slow'])
 })
 
 test('aggregate returns a single error as it is, and several in one', () => {

@@ -46,20 +46,6 @@ test('cancelled retries leave a bounded number of replaced entries, with and wit
   }
 })
 
-test('cancelling a retry changes neither the earlier time of a key nor its order among equal times', () => {
-  const keys = new DelayedKeys<string>()
-  for (const key of ['a', 'b', 'c']) keys.add(key, 10, 0, false)
-  for (const dueMs of [5, 10, 20]) {
-    keys.add('a', dueMs === 5 ? 10 : dueMs, 0, true)
-    assert.equal(keys.cancelRetry('a'), true)
-  }
-  assert.equal(keys.entries, 3)
-  assert.deepEqual(
-    [keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.takeDue(10)?.key, keys.entries],
-    ['a', 'b', 'c', 0],
-  )
-})
-
 test('clear removes all keys, and a key that is added afterwards is returned once', () => {
   const keys = new DelayedKeys<string>()
   for (let i = 0; i < 1000; i++) keys.add(`key-${i}`, i, 0, i % 2 === 0)
@@ -169,21 +155,4 @@ test('a limiter drops forgotten keys, and a queue drops workers that aborted the
   // A worker that still waited would get the key, and nothing would process it.
   queue.add('a')
   assert.deepEqual([await queue.get(never), queue.length], ['a', 0])
-})
-
-test('after the memory of a burst was freed, priorities and aging still hold', () => {
-  const state = new QueueState<string>({ patienceMs: 10, every: 2 })
-  for (let round = 0; round < 3; round++) {
-    for (let i = 0; i < 1000; i++) state.add(`burst-${i}`, i % 7, 0)
-    for (let key = state.take(0); key !== undefined; key = state.take(0)) state.done(key)
-    for (const [key, priority] of [['low', -5], ['a', 0], ['high', 9], ['raised', -9], ['raised', 12]] as const) {
-      state.add(key, priority, 0)
-    }
-    assert.deepEqual([...state.depths()].sort(([a], [b]) => a - b), [[-5, 1], [0, 1], [9, 1], [12, 1]])
-    const order: (string | undefined)[] = []
-    for (let i = 0; i < 4; i++) order.push(state.take(0))
-    assert.deepEqual(order, ['raised', 'high', 'a', 'low'])
-    assert.deepEqual([...state.turns()].map(({ priority }) => priority), [12, 9, 0, -5])
-    for (const key of order) state.done(key!)
-  }
 })

@@ -108,23 +108,6 @@ test('unfinished work and the longest run are computed at the scrape', async () 
   assert.equal(clock.pending, 0)
 })
 
-test('delayed keys have their own metric, and are neither in the depth nor counted as added until they are due', async () => {
-  const { clock, meter, queue } = measured()
-  queue.add('a', { afterMs: 100, priority: -100 })
-  queue.retry('b')
-  queue.add('now', { afterMs: 0 })
-  queue.done((await queue.get(never))!)
-  assert.deepEqual(
-    [value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total'), value(meter, 'retries_total')],
-    [2, {}, 1, 2],
-  )
-  await clock.advance(100)
-  assert.deepEqual(
-    [value(meter, 'delayed_items'), depths(meter), value(meter, 'adds_total')],
-    [0, { 0: 1, '-100': 1 }, 3],
-  )
-})
-
 test('the first 25 priorities have a label each and keep it; all others share one', async () => {
   const { meter, queue } = measured()
   // Priority 0 has a label from the start.
@@ -141,30 +124,6 @@ test('the first 25 priorities have a label each and keep it; all others share on
   assert.deepEqual(meter.series(), [])
 })
 
-test('after the shutdown and the end of the work, the series are removed and the name can be used again', async () => {
-  const { clock, meter, queue } = measured()
-  queue.add('a', { priority: 29 })
-  queue.add('b', { priority: 1000 })
-  queue.add('c')
-  await queue.get(never)
-  meter.scrape()
-  const drained = queue.shutDown({ drain: true })
-  assert.deepEqual([value(meter, 'adds_total'), depths(meter)], [3, { 0: 1, 29: 1 }])
-  for (const key of ['b', 'a', 'c']) {
-    assert.notDeepEqual(meter.series(), [])
-    if (key !== 'b') await queue.get(never)
-    queue.done(key)
-  }
-  await drained
-  meter.scrape()
-  assert.deepEqual(meter.series(), [])
-
-  new WorkQueue<string>({ clock, meter, ...LABELS }).add('a')
-  await queue.get(never)
-  queue.add('ignored')
-  assert.deepEqual([value(meter, 'adds_total'), depths(meter)], [1, { 0: 1 }])
-})
-
 test('after a shutdown, waiting keys do not keep the series; a key in work does', async () => {
   const { meter, queue } = measured()
   queue.add('in work')
@@ -177,14 +136,6 @@ test('after a shutdown, waiting keys do not keep the series; a key in work does'
   assert.deepEqual(meter.series(), [])
   assert.equal(await queue.get(never), 'left')
   queue.done('left')
-  assert.deepEqual(meter.series(), [])
-})
-
-test('a queue that is shut down before its first use has no series', async () => {
-  const { meter, queue } = measured()
-  await queue.shutDown()
-  queue.add('a')
-  assert.equal(await queue.get(never), undefined)
   assert.deepEqual(meter.series(), [])
 })
 

@@ -54,26 +54,6 @@ test('a worker that aborts while a hand-out is scheduled loses no key', async ()
   assert.equal(await queue.get(never), 'a')
 })
 
-test('a delayed key leaves at its time; of two delays the earlier counts; there is one timer', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  queue.add('late', { afterMs: 300 })
-  queue.add('a', { afterMs: 200 })
-  queue.add('a', { afterMs: 100 })
-  queue.add('a', { afterMs: 150 })
-  assert.deepEqual([queue.length, queue.delayed, clock.pending, queue.idle], [0, 2, 1, true])
-  await clock.advance(99)
-  assert.equal(queue.length, 0)
-  await clock.advance(1)
-  assert.equal(await queue.get(never), 'a')
-  queue.done('a')
-  await clock.advance(150)
-  assert.deepEqual([queue.length, queue.delayed], [0, 1])
-  await clock.advance(50)
-  assert.equal(await queue.get(never), 'late')
-  assert.equal(clock.pending, 0)
-})
-
 test('a timer that fires too early adds no key and is set again', async () => {
   const timers: { fire: () => void; ms: number }[] = []
   let now = 0
@@ -101,32 +81,6 @@ test('a removed key neither leaves nor holds a timer, and can be added again', a
   assert.deepEqual([queue.length, queue.delayed, clock.pending], [0, 0, 0])
   queue.add('a')
   assert.equal(await queue.get(never), 'a')
-})
-
-test('retry uses the delay of the limiter, and forget resets it', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  assert.deepEqual([queue.retry('a'), queue.retry('a'), queue.failures('a')], [5, 10, 2])
-  queue.forget('a')
-  assert.deepEqual([queue.retry('a'), queue.failures('a')], [5, 1])
-  await clock.advance(5)
-  assert.equal(queue.length, 1)
-})
-
-test('the shutdown hands out waiting keys, drops delayed ones, accepts no more, and releases the workers', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  queue.add('a')
-  queue.add('later', { afterMs: 10 })
-  await queue.shutDown()
-  queue.add('b')
-  queue.add('c', { afterMs: 1 })
-  assert.deepEqual([clock.pending, queue.delayed], [0, 0])
-  assert.deepEqual([await queue.get(never), await queue.get(never)], ['a', undefined])
-  const idle = new WorkQueue<string>({ clock })
-  const workers = [idle.get(never), idle.get(never)]
-  await idle.shutDown()
-  assert.deepEqual(await Promise.all(workers), [undefined, undefined])
 })
 
 test('a shutdown without drain ends a drain', async () => {
@@ -273,23 +227,6 @@ test('if a limiter throws or returns an invalid number, the default back-off is 
   }
 })
 
-test('a limiter that fails sometimes is used whenever it works', () => {
-  let isBroken = false
-  const own = exponentialLimiter<string>({ baseMs: 100 })
-  const queue = new WorkQueue<string>({
-    clock: new FakeClock(),
-    limiter: { ...own, when: (key) => (isBroken ? assert.fail('mine') : own.when(key)) },
-  })
-  assert.equal(queue.retry('a'), 100)
-  isBroken = true
-  assert.equal(queue.retry('a'), 5)
-  isBroken = false
-  assert.deepEqual([queue.retry('a'), queue.failures('a')], [200, 2])
-  queue.forget('a')
-  isBroken = true
-  assert.deepEqual([queue.failures('a'), queue.retry('a')], [0, 5])
-})
-
 test('errors of onTake and of metrics lose no key, and are logged', async () => {
   const lines: string[] = []
   const log = { ...silentLog, error: (line: string) => void lines.push(line) }
@@ -378,17 +315,6 @@ test('invalid adds are refused, and no key is queued or counted', () => {
   }
   refused(() => queue.add('a', { afterMs: NaN, rateLimited: true }), 'Cannot add "a": its delay is NaN')
   assert.deepEqual([queue.length, queue.delayed, queue.failures('a')], [0, 0, 0])
-})
-
-test('a second shutdown, or one during a hand-out, loses no key', async () => {
-  const queue: WorkQueue<string> = new WorkQueue({ clock: new FakeClock(), onTake: () => void queue.shutDown() })
-  const workers = [1, 2, 3].map(() => queue.get(never))
-  queue.add('a')
-  queue.add('b')
-  assert.deepEqual(await Promise.all(workers), ['a', 'b', undefined])
-  await queue.shutDown()
-  await queue.shutDown()
-  assert.equal(await queue.get(never), undefined)
 })
 
 test('with any number of workers and any adds, no key is handed out twice at once and none is lost', async () => {
