@@ -72,8 +72,3 @@ export function writeAll(folder: string, files: ReadonlyMap<string, string>): vo
     writeFileSync(join(folder, name), text)
   }
 }
-
-/** Returns the files as one text, for a golden file. */
-export function asText(files: ReadonlyMap<string, string>): string {
-  return [...files].map(([name, text]) => `=== ${name}\n${text}`).join('')
-}
