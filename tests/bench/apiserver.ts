@@ -9,20 +9,14 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 
-export interface ApiServers {
-  /** Starts a server of the embedded API. Returns a file with `{ server, token, ca }` and its processes. */
-  embedded(command: readonly string[]): Promise<ApiProcess>
-  /** Starts the real one. Undefined if KUBEBUILDER_ASSETS is not set. */
-  real(): Promise<ApiProcess | undefined>
-  close(): Promise<void>
-}
+export type ApiServers = ReturnType<typeof openApiServers>
 
 export interface ApiProcess {
   readonly clusterFile: string
   readonly pids: readonly number[]
 }
 
-export function openApiServers(): ApiServers {
+export function openApiServers() {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bench-'))
   const children: ChildProcess[] = []
   const closers: (() => Promise<void>)[] = []
@@ -33,7 +27,8 @@ export function openApiServers(): ApiServers {
     return path
   }
   return {
-    async embedded([file = '', ...args]) {
+    /** Starts a server of the embedded API. Returns a file with `{ server, token, ca }` and its processes. */
+    async embedded([file = '', ...args]: readonly string[]) {
       const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'] })
       children.push(child)
       const cluster = await new Promise<string>((resolve, reject) => {
@@ -47,6 +42,7 @@ export function openApiServers(): ApiServers {
       })
       return { clusterFile: write(cluster), pids: [child.pid!] }
     },
+    /** Starts the real one. Undefined if KUBEBUILDER_ASSETS is not set. */
     async real() {
       if (!process.env['KUBEBUILDER_ASSETS']) return undefined
       const envtest = await startEnvtest()

@@ -8,18 +8,10 @@ import { SERVICE_ACCOUNT } from '../../lib/config/in_cluster.ts'
 import { build } from '../tools/build.ts'
 import { ROOT } from '../tools/tree.ts'
 
-export interface Bundles {
-  /** The bundle of the operator, and of its floor. */
-  readonly operator: string
-  readonly floor: string
-  /** The folder that both use as their service account. */
-  readonly serviceAccount: string
-  /** Minified and gzipped, in KB. */
-  readonly kb: { readonly mod: number; readonly operator: number; readonly floor: number }
-}
+export type Bundles = Awaited<ReturnType<typeof makeBundles>>
 
 /** Builds the package from lib into the folder, and bundles with it. */
-export async function makeBundles(folder: string): Promise<Bundles> {
+export async function makeBundles(folder: string) {
   const dist = join(folder, 'dist')
   const serviceAccount = join(folder, 'serviceaccount')
   await build(dist)
@@ -43,7 +35,15 @@ export async function makeBundles(folder: string): Promise<Bundles> {
   const operator = await bundle('works/startup.ts', 'operator.mjs')
   const floor = await bundle('floors/startup.ts', 'floor.mjs')
   const kb = { mod: gzippedKb(mod), operator: gzippedKb(readFileSync(operator)), floor: gzippedKb(readFileSync(floor)) }
-  return { operator, floor, serviceAccount, kb }
+  return {
+    /** The bundle of the operator, and of its floor. */
+    operator,
+    floor,
+    /** The folder that both use as their service account. */
+    serviceAccount,
+    /** Minified and gzipped, in KB. */
+    kb,
+  }
 }
 
 /** Runs esbuild in this folder, so that a package built elsewhere finds zod too. */

@@ -12,19 +12,13 @@ import { FIRST_GENERATION } from './feed_numbers.ts'
 import { servedFoo } from './objects.ts'
 import { serveTls } from './tls_server.ts'
 
-export interface Feed {
-  readonly server: string
-  readonly ca: string
-  close(): Promise<void>
-}
-
 /** The number of lines in one write: about a quarter of a megabyte. */
 const LINES_AT_ONCE = 128
 const BOOKMARK_EVERY_MS = 60_000
 /** Spreads the bookmarks of watches over a minute, in hundredths. */
 const STAGGER = 100
 
-export async function openFeed(objects: number): Promise<Feed> {
+export async function openFeed(objects: number) {
   const added = block('ADDED', objects)
   const modified = block('MODIFIED', objects)
   const timers = new Set<NodeJS.Timeout>()
@@ -81,13 +75,9 @@ export async function openFeed(objects: number): Promise<Feed> {
 }
 
 /** The lines of all objects, and the positions of the changing numbers in each. */
-interface Block {
-  readonly bytes: Buffer
-  readonly starts: readonly number[]
-  readonly numbers: readonly (readonly number[])[]
-}
+type Block = ReturnType<typeof block>
 
-function block(type: string, objects: number): Block {
+function block(type: string, objects: number) {
   const starts: number[] = [], numbers: number[][] = [], lines: Buffer[] = []
   let at = 0
   for (let i = 0; i < objects; i++) {

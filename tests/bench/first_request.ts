@@ -5,17 +5,13 @@ import { join } from 'node:path'
 import { rssMib } from './processes.ts'
 import { serveTls } from './tls_server.ts'
 
-export interface FirstRequests {
-  /** Starts a program, and ends it after its first request. */
-  measure(command: readonly string[]): Promise<{ readonly ms: number; readonly mib: number }>
-  close(): Promise<void>
-}
+export type FirstRequests = Awaited<ReturnType<typeof openFirstRequests>>
 
 /**
  * `serviceAccount`: the folder that the programs use as their service account; it is created. Memory is read from /proc
  * (Linux).
  */
-export async function openFirstRequests(serviceAccount: string): Promise<FirstRequests> {
+export async function openFirstRequests(serviceAccount: string) {
   let came = (): void => {}
   const { port, ca, close } = await serveTls(() => came())
   mkdirSync(serviceAccount, { recursive: true })
@@ -24,8 +20,9 @@ export async function openFirstRequests(serviceAccount: string): Promise<FirstRe
   const { PATH, HOME } = process.env
   const env = { PATH, HOME, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) }
   return {
-    measure: ([program = '', ...args]) =>
-      new Promise((resolve, reject) => {
+    /** Starts a program, and ends it after its first request. */
+    measure: ([program = '', ...args]: readonly string[]) =>
+      new Promise<{ readonly ms: number; readonly mib: number }>((resolve, reject) => {
         let printed = ''
         let measured: { ms: number; mib: number } | undefined
         const began = performance.now()

@@ -3,12 +3,12 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ApiServers, openApiServers } from './apiserver.ts'
-import { type Bundles, makeBundles } from './bundles.ts'
+import { openApiServers } from './apiserver.ts'
+import { makeBundles } from './bundles.ts'
 import { openFeed } from './feed.ts'
-import { type FirstRequests, openFirstRequests } from './first_request.ts'
-import { openStage, type Stage } from './stage.ts'
-import { hasRealServer, openWebhookStage, type WebhookStage } from './webhooks.ts'
+import { openFirstRequests } from './first_request.ts'
+import { openStage } from './stage.ts'
+import { hasRealServer, openWebhookStage } from './webhooks.ts'
 
 /** The programs to compare with, if they exist beside this checkout. */
 export const SHARED: string = join(import.meta.dirname, '../../../shared')
@@ -16,27 +16,9 @@ export const SHARED: string = join(import.meta.dirname, '../../../shared')
 /** The number of objects in the feed. */
 export const FEED_OBJECTS = 10_000
 
-export interface Lab {
-  /** The measured runtimes. */
-  readonly runtimes: readonly string[]
-  /** Another checkout, whose works run too. */
-  readonly beside: string | undefined
-  stage(): Promise<Stage>
-  /** A file with `{ server, token, ca }` of the feed. */
-  feedFile(): Promise<string>
-  bundles(): Promise<Bundles>
-  firstRequests(): Promise<FirstRequests>
-  apiServers(): Promise<ApiServers>
-  /** Returns the path of controller-runtime's program. Undefined without Go or the program's source. */
-  peer(): string | undefined
-  /** Returns the stage of webhooks, which measures `n` creates. Undefined without a real control plane. */
-  webhooks(n: number): Promise<WebhookStage | undefined>
-  /** Returns the path of controller-runtime's webhook server. Undefined without Go. */
-  goWebhooks(): string | undefined
-  close(): Promise<void>
-}
+export type Lab = ReturnType<typeof openLab>
 
-export function openLab(runtimes: readonly string[], beside?: string): Lab {
+export function openLab(runtimes: readonly string[], beside?: string) {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bench-'))
   const closers: (() => Promise<void>)[] = []
   const made = async <T extends { close(): Promise<void> }>(making: Promise<T>): Promise<T> => {
@@ -47,10 +29,13 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
   const bundles = once(() => makeBundles(folder))
   const stage = once(() => made(openStage()))
   return {
+    /** The measured runtimes. */
     runtimes,
+    /** Another checkout, whose works run too. */
     beside,
     bundles,
     stage,
+    /** A file with `{ server, token, ca }` of the feed. */
     feedFile: once(async () => {
       const { server, ca } = await made(openFeed(FEED_OBJECTS))
       const path = join(folder, 'feed.json')
@@ -59,11 +44,13 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
     }),
     apiServers: once(async () => made(Promise.resolve(openApiServers()))),
     firstRequests: once(async () => made(openFirstRequests((await bundles()).serviceAccount))),
+    /** Returns the path of controller-runtime's program. Undefined without Go or the program's source. */
     peer: once(() => {
       const script = join(SHARED, 'peerbench/build.sh')
       if (!existsSync(script) || !hasGo()) return skipped('controller-runtime')
       return execFileSync('bash', [script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
     }),
+    /** Returns the path of controller-runtime's webhook server. Undefined without Go. */
     goWebhooks: once(() => {
       if (!hasGo()) return skipped("controller-runtime's webhooks")
       const program = join(folder, 'webhooks')
@@ -73,7 +60,8 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
       })
       return program
     }),
-    async webhooks(n) {
+    /** Returns the stage of webhooks, which measures `n` creates. Undefined without a real control plane. */
+    async webhooks(n: number) {
       if (hasRealServer()) return await made(openWebhookStage(await stage(), n))
       return skipped('webhooks', 'KUBEBUILDER_ASSETS is not set, and only a real API server calls them')
     },

@@ -11,22 +11,10 @@ import { fooOf, nameOf } from './objects.ts'
 import { Foo, namespaceOf } from './works/surroundings.ts'
 import { definitionOf } from '../tools/definitions.ts'
 
-export interface Stage {
-  /** The name for the report. */
-  readonly name: string
-  /** A file with `{ server, token, ca }`. */
-  readonly clusterFile: string
-  /** A kubeconfig. */
-  readonly kubeconfig: string
-  /** Creates or deletes objects until there are exactly `n`. */
-  fill(n: number): Promise<void>
-  /** Creates namespaces until there are as many, with ten ConfigMaps each. */
-  spread(namespaces: number): Promise<void>
-  close(): Promise<void>
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** Starts the real control plane if KUBEBUILDER_ASSETS is set, else the embedded API. */
-export async function openStage(): Promise<Stage> {
+export async function openStage() {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bench-'))
   const { name, config, kubeconfig, close } = process.env['KUBEBUILDER_ASSETS'] ? await real() : await embedded()
   const write = (file: string, text: string): string => {
@@ -40,10 +28,14 @@ export async function openStage(): Promise<Stage> {
   await cluster.client.list(Foo).catch(() => {})
   let made = 0, spaces = 0
   return {
+    /** The name for the report. */
     name,
+    /** A file with `{ server, token, ca }`. */
     clusterFile: write('cluster.json', JSON.stringify({ server, token, ca })),
+    /** A kubeconfig. */
     kubeconfig: write('kubeconfig', kubeconfig),
-    async fill(n) {
+    /** Creates or deletes objects until there are exactly `n`. */
+    async fill(n: number) {
       await served(cluster)
       const names = Array.from({ length: Math.abs(n - made) }, (_, i) => nameOf(Math.min(n, made) + i))
       const each = n > made
@@ -52,7 +44,8 @@ export async function openStage(): Promise<Stage> {
       await inParallel(names, 24, each)
       made = n
     },
-    async spread(namespaces) {
+    /** Creates namespaces until there are as many, with ten ConfigMaps each. */
+    async spread(namespaces: number) {
       const more = Array.from({ length: Math.max(0, namespaces - spaces) }, (_, i) => namespaceOf(spaces + i))
       await inParallel(more, 24, async (namespace) => {
         await cluster.client.create(Namespace, { metadata: { name: namespace } })

@@ -4,14 +4,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 
-export interface TlsServer {
-  readonly port: number
-  readonly ca: string
-  /** Closes at once, including open responses. */
-  close(): Promise<void>
-}
-
-export async function serveTls(listener: RequestListener): Promise<TlsServer> {
+export async function serveTls(listener: RequestListener) {
   const authority = await createAuthority({ commonName: 'bench-ca' })
   const { cert, key } = await authority.issue({ commonName: 'bench', ipAddresses: ['127.0.0.1'], usage: 'server' })
   const server = createServer({ cert, key }, listener)
@@ -21,8 +14,9 @@ export async function serveTls(listener: RequestListener): Promise<TlsServer> {
   return {
     port: (server.address() as AddressInfo).port,
     ca: authority.ca,
+    /** Closes at once, including open responses. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       }),

@@ -4,7 +4,7 @@
  * Each program runs from its first round to the end, so that it is warm. The API server's configurations name one
  * program at a time.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,6 @@ import { Site, siteOf } from './site.ts'
 import type { Stage } from './stage.ts'
 import { quantile } from './works/quantiles.ts'
 import { clusterOf } from './works/surroundings.ts'
-import type { Printed } from './subjects.ts'
 
 /** Creates before the first round of a program, and before each: each calls both webhooks. */
 const WARM = 3000
@@ -29,22 +28,12 @@ const ALONE = 0.3
 /** How long the API server may take to notice a configuration. */
 const SWITCH_MS = 30_000
 
-export interface WebhookStage {
-  /**
-   * Returns the measurement of a program, which gets a port and a folder with its certificate. Undefined: creates
-   * without webhooks.
-   */
-  measure(command?: (port: number, certificates: string) => readonly string[]): () => Promise<Printed>
-  close(): Promise<void>
-}
+export type WebhookStage = Awaited<ReturnType<typeof openWebhookStage>>
 
 /** A running program. */
-interface Server {
-  readonly port: number
-  readonly process: ChildProcess
-}
+type Server = Awaited<ReturnType<typeof startServer>>
 
-export async function openWebhookStage({ clusterFile }: Stage, n: number): Promise<WebhookStage> {
+export async function openWebhookStage({ clusterFile }: Stage, n: number) {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bench-'))
   const authority = await createAuthority({ commonName: 'bench-ca' })
   const { cert, key } = await authority.issue({ commonName: 'bench', ipAddresses: ['127.0.0.1'], usage: 'server' })
@@ -76,7 +65,11 @@ export async function openWebhookStage({ clusterFile }: Stage, n: number): Promi
   }
 
   return {
-    measure(command) {
+    /**
+     * Returns the measurement of a program, which gets a port and a folder with its certificate. Undefined: creates
+     * without webhooks.
+     */
+    measure(command?: (port: number, certificates: string) => readonly string[]) {
       let server: Server | undefined
       return async () => {
         const isFirst = !server
@@ -117,7 +110,7 @@ export async function openWebhookStage({ clusterFile }: Stage, n: number): Promi
   }
 }
 
-async function startServer(command: (port: number) => readonly string[]): Promise<Server> {
+async function startServer(command: (port: number) => readonly string[]) {
   const port = await freePort()
   const [file = '', ...args] = command(port)
   return { port, process: spawn(file, args, { stdio: ['ignore', 'ignore', 'inherit'] }) }

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Client, Cluster, loadConfig } from 'kubeloop'
+import { Cluster, loadConfig } from 'kubeloop'
 import { runCommand } from '../../lib/cli/commands.ts'
 import { UsageError } from '../../lib/cli/options.ts'
 
@@ -32,29 +32,7 @@ export const applied = (object: string, result: string) => (line: Line): boolean
   line.message === 'applied' && line['object'] === object && line['result'] === result
 export const isError = ({ level }: Line): boolean => level === 'error'
 
-export interface Folder {
-  readonly path: string
-  write(name: string, text: string): void
-  read(name: string): string
-  /** Runs the command in this process until it ends. */
-  call(...args: string[]): Promise<Called>
-  /** Runs the command as the user does. */
-  run(...args: string[]): Command
-  /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
-  runByNpx(...args: string[]): Command
-  /** Runs it with this file as its standard output. */
-  runInto(file: string, ...args: string[]): Command
-  /** Returns a client of a kubeconfig in the folder, by default that of the commands. */
-  client(options?: { readonly kubeconfig?: string; readonly context?: string }): Promise<Client>
-  remove(): Promise<void>
-}
-
-/** What a command has printed, and its exit code. */
-interface Called {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
+export type Folder = ReturnType<typeof makeFolder>
 
 export interface Command {
   readonly pid: number
@@ -86,7 +64,7 @@ export async function inFolder(use: (folder: Folder) => Promise<void>): Promise<
 }
 
 /** Creates a folder in which `kubeloop` and `zod` are installed. */
-export function makeFolder(): Folder {
+export function makeFolder() {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-cli-')))
   const running = new Set<Command>()
   const clusters: Cluster[] = []
@@ -101,18 +79,26 @@ export function makeFolder(): Folder {
   writeFileSync(join(path, 'package.json'), '{ "type": "module", "dependencies": { "kubeloop": "*", "zod": "*" } }')
   return {
     path,
-    write(name, text) {
+    write(name: string, text: string) {
       mkdirSync(dirname(join(path, name)), { recursive: true })
       // By a rename, as editors do: between truncate and write a watcher would see an empty file.
       writeFileSync(join(path, `${name}.new`), text)
       renameSync(join(path, `${name}.new`), join(path, name))
     },
-    read: (name) => readFileSync(join(path, name), 'utf8'),
-    call: (...args) => callIn(path, args),
-    run: (...args) => noted(start(path, args)),
-    runByNpx: (...args) => noted(start(path, args, '"$@"; exit $?')),
-    runInto: (file, ...args) => noted(start(path, args, `"$@" > ${file}`)),
-    async client({ kubeconfig = '.kubeloop/kubeconfig', context } = {}) {
+    read: (name: string) => readFileSync(join(path, name), 'utf8'),
+    /** Runs the command in this process until it ends. */
+    call: (...args: string[]) => callIn(path, args),
+    /** Runs the command as the user does. */
+    run: (...args: string[]) => noted(start(path, args)),
+    /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
+    runByNpx: (...args: string[]) => noted(start(path, args, '"$@"; exit $?')),
+    /** Runs it with this file as its standard output. */
+    runInto: (file: string, ...args: string[]) => noted(start(path, args, `"$@" > ${file}`)),
+    /** Returns a client of a kubeconfig in the folder, by default that of the commands. */
+    async client(
+      { kubeconfig = '.kubeloop/kubeconfig', context }: { readonly kubeconfig?: string; readonly context?: string } =
+        {},
+    ) {
       const { cluster: config } = await loadConfig({ kubeconfig: join(path, kubeconfig), context })
       const cluster = new Cluster({ name: 'test', config })
       clusters.push(cluster)
@@ -129,7 +115,7 @@ export function makeFolder(): Folder {
   }
 }
 
-async function callIn(folder: string, args: readonly string[]): Promise<Called> {
+async function callIn(folder: string, args: readonly string[]) {
   const [out, err]: [string[], string[]] = [[], []]
   const context = {
     parent: 0,

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
-import type { Credentials } from '../../lib/core/cluster_config.ts'
 import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { type FakeEnvironment, fakeEnvironment, kubeconfigOf } from './fake_environment.ts'
+import { fakeEnvironment, kubeconfigOf } from './fake_environment.ts'
 
 let [a, b]: IssuedCertificate[] = []
 before(async () => {
@@ -15,18 +14,8 @@ before(async () => {
   ]
 })
 
-interface Setup {
-  readonly environment: FakeEnvironment
-  readonly warnings: string[]
-  put(cert: string, key: string): void
-  credentials(): Promise<Credentials>
-  /** Throws if another pair is in use. */
-  uses(pair: IssuedCertificate): Promise<void>
-  refused(): void
-}
-
 /** A user with certificate and key in files, initially the first pair. */
-async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
+async function setup(first: Partial<IssuedCertificate> = {}) {
   const environment = fakeEnvironment()
   const warnings: string[] = []
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) }
@@ -41,7 +30,8 @@ async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
     put,
     credentials,
     refused: () => cluster.invalidate!(),
-    uses: async ({ cert, key }) =>
+    /** Throws if another pair is in use. */
+    uses: async ({ cert, key }: IssuedCertificate) =>
       assert.deepEqual(await credentials(), { token: undefined, headers: undefined, cert, key }),
   }
 }

@@ -53,18 +53,9 @@ interface Stored {
   }
 }
 
-interface Setup {
-  readonly server: ApiServer
-  readonly clock: FakeClock
-  readonly network: Recorder
-  readonly lines: string[]
-  readonly api: Api
-  readonly dependencies: Parameters<typeof installCrds>[1]
-  stored(): Promise<Stored>
-  create(name: string, spec: object, finalizers?: string[]): Promise<void>
-}
+type Setup = ReturnType<typeof setup>
 
-function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}): Setup {
+function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}) {
   const clock = new FakeClock({ settle: quiet })
   const server = new ApiServer({ clock })
   const network = recorder(server.handle)
@@ -84,7 +75,7 @@ function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}): Setup {
       ...over,
     },
     stored: async () => (await api.get(TARGET)) as unknown as Stored,
-    create: async (name, spec, finalizers = []) => {
+    create: async (name: string, spec: object, finalizers: string[] = []) => {
       const metadata = { ...at(name), finalizers }
       await api.create({ resource: wide, namespace: 'default', name }, { metadata, spec }, {})
     },

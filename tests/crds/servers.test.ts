@@ -24,13 +24,9 @@ import { helperShapes, ruleShapes, shapes } from '../schema/shapes.ts'
 
 const never = new AbortController().signal
 
-interface Setup {
-  readonly api: Api
-  readonly writes: () => string[]
-  readonly dependencies: Parameters<typeof installCrds>[1]
-}
+type Setup = ReturnType<typeof setup>
 
-function setup(transport: Transport): Setup {
+function setup(transport: Transport) {
   const network = recorder(transport)
   const api = new Api({ transport: network.transport })
   return {

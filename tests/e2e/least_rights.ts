@@ -123,13 +123,10 @@ async function run(
 export type OpenStage = (phase: Phase) => Promise<Stage>
 
 /** The least rights, and the phases in which they are used. */
-export interface Recorded {
-  readonly grants: readonly Right[]
-  phasesOf(grant: Right): readonly Phase[]
-}
+type Recorded = Awaited<ReturnType<typeof recordedRights>>
 
 /** Returns the least rights of a scenario, by a record of all its phases with all rights. */
-export async function recordedRights(scenario: Scenario, open: OpenStage): Promise<Recorded> {
+export async function recordedRights(scenario: Scenario, open: OpenStage) {
   const { description, stands = () => false } = scenario
   const rights: AskedRight[] = []
   const used = new Map<Phase, Set<string>>()
@@ -155,7 +152,7 @@ export async function recordedRights(scenario: Scenario, open: OpenStage): Promi
   const { phases } = scenario
   return {
     grants: leastRights(description, { namespace: HOME }, record, stands).rights,
-    phasesOf({ verb, resource }) {
+    phasesOf({ verb, resource }: Right) {
       const found = phases.filter((phase) => used.get(phase)!.has(`${verb} ${resource}`))
       // The last one first: it has the definitions already.
       return found.length > 0 ? found.reverse() : phases
@@ -215,12 +212,7 @@ export async function withRights(
 let accounts = 0
 
 /** One right that is taken away, and what follows. */
-export interface Removal {
-  readonly right: string
-  readonly problems: Problems
-  /** Whether a problem names the right. */
-  readonly isNamed: boolean
-}
+type Removal = ReturnType<typeof removalOf>
 
 /** Takes away each right, `parallel` at a time: more than one needs stages that share nothing. */
 export async function removals(
@@ -243,7 +235,7 @@ export async function removals(
   return found
 }
 
-function removalOf({ verb, group, resource, namespace, name }: Right, problems: Problems): Removal {
+function removalOf({ verb, group, resource, namespace, name }: Right, problems: Problems) {
   const right = `${verb} ${resource}.${group}${name === undefined ? '' : ` "${name}"`}${
     namespace === undefined ? '' : ` in ${namespace}`
   }`
@@ -253,5 +245,10 @@ function removalOf({ verb, group, resource, namespace, name }: Right, problems: 
   // What a role grants is refused with the rule that is missing.
   const rule = `Resources:["${resource}"], Verbs:["${verb}"]}; its role lacks these rules`
   const names = [refusal, rule, ...(verb === 'bind' ? ['verbs: ["bind"]'] : [])]
-  return { right, problems, isNamed: problems.some((each) => names.some((name) => each.includes(name))) }
+  return {
+    right,
+    problems,
+    /** Whether a problem names the right. */
+    isNamed: problems.some((each) => names.some((name) => each.includes(name))),
+  }
 }

@@ -17,15 +17,6 @@ interface ProcessEnd {
   readonly signal: string | null
 }
 
-export interface OperatorProcess {
-  /** Returns its standard output and standard error so far. */
-  output(): string
-  /** Sends a signal. Resolves when the process has ended. */
-  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<ProcessEnd>
-  /** Resolves when the process has ended. */
-  readonly ended: Promise<ProcessEnd>
-}
-
 export interface OperatorProcessOptions {
   readonly file: string
   readonly kubeconfig: string
@@ -43,7 +34,7 @@ export interface OperatorProcessOptions {
 /** Starts an operator. If the process ends by itself, its output has the reason. */
 export function startOperatorProcess(
   { file, kubeconfig, server, reads, args = [], listens = [], isPod = false }: OperatorProcessOptions,
-): OperatorProcess {
+) {
   const net = [new URL(server).host, ...listens.map((port) => `127.0.0.1:${port}`)]
   const runtimeArgs = runtimeArguments({ reads: [...reads, kubeconfig], net })
   // Without this process's KUBEBUILDER_ASSETS and KUBECONFIG, which must not affect it.
@@ -63,9 +54,12 @@ export function startOperatorProcess(
   }
   const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }) as ProcessEnd)
   return {
+    /** Returns its standard output and standard error so far. */
     output: () => output,
+    /** Resolves when the process has ended. */
     ended,
-    async end(signal) {
+    /** Sends a signal. Resolves when the process has ended. */
+    async end(signal: 'SIGTERM' | 'SIGKILL') {
       // Not child.kill(): after it, Deno reports that the signal ended the child, even if it did not.
       if (child.exitCode === null && child.signalCode === null) process.kill(child.pid!, signal)
       return await ended

@@ -9,14 +9,10 @@ import { join } from 'node:path'
 export type AccountFiles = Readonly<Record<string, string>>
 
 /** A mounted folder, whose files are replaced all at once. */
-export interface AccountFolder {
-  readonly path: string
-  replace(files: AccountFiles): void
-  remove(): void
-}
+export type AccountFolder = ReturnType<typeof accountFolder>
 
 /** Creates a folder as the kubelet does: each file is a link into `..data`, which is a link to the folder of a round. */
-export function accountFolder(files: AccountFiles): AccountFolder {
+export function accountFolder(files: AccountFiles) {
   const path = mkdtempSync(join(tmpdir(), 'kubeloop-account-'))
   let round = 0
   const replace = (next: AccountFiles): void => {
@@ -47,23 +43,11 @@ export const noMounts: string | false = spawnSync(UNSHARE[0]!, [...UNSHARE.slice
   ? false
   : 'this user cannot mount a service account in a namespace of its own (unshare --mount)'
 
-export interface PodProcess {
-  readonly pid: number
-  /** Returns its standard output and standard error so far. */
-  output(): string
-  /** Resolves when the output matches. */
-  until(pattern: RegExp): Promise<void>
-  isRunning(): boolean
-  signal(name: 'SIGTERM' | 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void
-  /** Resolves with the exit code. */
-  readonly ended: Promise<number | null>
-}
-
 /** Starts a program with the variables and the folder of a pod, and no others. */
 export function startPod(
   command: readonly string[],
   { folder, host, port }: { readonly folder: AccountFolder; readonly host: string; readonly port: string },
-): PodProcess {
+) {
   const child: ChildProcess = spawn(UNSHARE[0]!, [...UNSHARE.slice(1), folder.path, ...command], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port },
@@ -85,9 +69,11 @@ export function startPod(
   return {
     // The program's own: each of the commands before it executes the next.
     pid: child.pid!,
+    /** Returns its standard output and standard error so far. */
     output: () => output,
-    until: (pattern) =>
-      new Promise((resolve) => {
+    /** Resolves when the output matches. */
+    until: (pattern: RegExp) =>
+      new Promise<void>((resolve) => {
         const evaluate = (): void => {
           if (!pattern.test(output)) return
           waiting.delete(evaluate)
@@ -97,7 +83,8 @@ export function startPod(
         evaluate()
       }),
     isRunning: () => running,
-    signal: (name) => void (running && process.kill(child.pid!, name)),
+    signal: (name: 'SIGTERM' | 'SIGSTOP' | 'SIGCONT' | 'SIGKILL') => void (running && process.kill(child.pid!, name)),
+    /** Resolves with the exit code. */
     ended,
   }
 }

@@ -123,12 +123,7 @@ class Audit {
   }
 }
 
-interface Figures {
-  readonly crashMs: number
-  readonly releaseMs: number
-  readonly stragglers: number
-  readonly writes: number
-}
+type Figures = Awaited<ReturnType<typeof repetition>>
 
 test(
   'a leader that is suspended past its lease and resumed begins no write after its fence, nor over its successor',
@@ -172,7 +167,7 @@ test(
   },
 )
 
-async function repetition(api: Api, lease: string, cluster: string, folder: string): Promise<Figures> {
+async function repetition(api: Api, lease: string, cluster: string, folder: string) {
   const audit = new Audit()
   const auditing = new AbortController()
   const { object } = await api.create({ resource: ConfigMap, namespace: 'default' }, {

@@ -37,10 +37,7 @@ export interface Sample {
   readonly reads: readonly string[]
 }
 
-export interface Case {
-  readonly name: string
-  run(target: Target, sample: Sample): Promise<void>
-}
+export type Case = ReturnType<typeof lifeOfAFoo>
 
 const KEY = 'default/example'
 const OWNED = 'default/example-foo'
@@ -85,11 +82,11 @@ const replicas = (count: number) => (deployment: KubeObject | undefined): boolea
   (deployment as DeploymentObject | undefined)?.spec.replicas === count
 
 /** `isKilled`: the process is killed and restarted in the middle, which waits for the end of its lease. */
-function lifeOfAFoo(signIn: string, isKilled: boolean): Case {
+function lifeOfAFoo(signIn: string, isKilled: boolean) {
   const killed = isKilled ? 'killed and restarted in the middle, ' : ''
   return {
     name: `the sample controller, signed in by ${signIn}: ${killed}the final state is right`,
-    run: (target, sample) =>
+    run: (target: Target, sample: Sample) =>
       withKubeconfig(target.kubeconfig(target.configs[signIn]!), async (kubeconfig) => {
         const options = { ...sample, kubeconfig, server: target.configs[signIn]!.server }
         let operator = startOperatorProcess(options)

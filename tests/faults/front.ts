@@ -9,16 +9,7 @@ import { type Authority, createAuthority, type IssuedCertificate } from '../../l
 type Change = Buffer | { readonly last: Buffer }
 
 /** One request, and what can be done to its answer. */
-export interface Call {
-  readonly path: string
-  readonly isWatch: boolean
-  /** Whether it is of a Lease. */
-  readonly isLease: boolean
-  /** Passes the answer on. `change` is called with each part of the body, and returns what is sent, or is sent last. */
-  forward(change?: (bytes: Buffer) => Change | Promise<Change>): Promise<void>
-  /** Answers instead of the API server. */
-  refuse(code: number, headers?: Record<string, string>): void
-}
+export type Call = ReturnType<typeof callOf>
 
 export interface Front {
   readonly port: number
@@ -70,13 +61,15 @@ export async function openFront(upstream: ClusterConfig): Promise<Front> {
   return front
 }
 
-function callOf(upstream: ClusterConfig, agent: Agent, request: IncomingMessage, response: ServerResponse): Call {
+function callOf(upstream: ClusterConfig, agent: Agent, request: IncomingMessage, response: ServerResponse) {
   const path = request.url ?? '/'
   return {
     path,
     isWatch: /[?&]watch=/.test(path),
+    /** Whether it is of a Lease. */
     isLease: path.includes('/leases'),
-    async forward(change = (bytes) => bytes) {
+    /** Passes the answer on. `change` is called with each part of the body, and returns what is sent, or is sent last. */
+    async forward(change: (bytes: Buffer) => Change | Promise<Change> = (bytes) => bytes) {
       const { hostname, port } = new URL(upstream.server)
       const { method, headers } = request
       const sent = request.pipe(send({ hostname, port, agent, method, path, headers }))
@@ -90,7 +83,8 @@ function callOf(upstream: ClusterConfig, agent: Agent, request: IncomingMessage,
       }
       response.end()
     },
-    refuse(code, headers = {}) {
+    /** Answers instead of the API server. */
+    refuse(code: number, headers: Record<string, string> = {}) {
       request.resume()
       const status = {
         kind: 'Status',

@@ -38,23 +38,7 @@ interface End {
   readonly errors: readonly string[]
 }
 
-export interface Lane {
-  readonly runtime: Runtime
-  readonly namespace: string
-  /** The output since {@link clear}. */
-  readonly output: string
-  readonly ends: readonly End[]
-  /** The lines of {@link output}. */
-  lines(): Line[]
-  /** Forgets output and ends. */
-  clear(): void
-  /** Starts one more process, or a first one. */
-  start(launch?: Launch): void
-  /** Sends a signal to all processes of the operator, or to the oldest. */
-  signal(signal: NodeJS.Signals, which?: 'oldest'): void
-  /** Stops all processes without starting them again. Resolves with their exit codes. */
-  stop(): Promise<(number | null)[]>
-}
+export type Lane = ReturnType<typeof laneOf>
 
 const RUN: Record<Runtime, readonly string[]> = { node: [], bun: ['run'], deno: ['run', '-A', '--no-check'] }
 const RESTART_MS = 1000
@@ -72,7 +56,7 @@ export function commandLine(
 }
 
 /** Returns an operator that is not started. */
-export function laneOf(runtime: Runtime, folder: string, kubeconfig: string): Lane {
+export function laneOf(runtime: Runtime, folder: string, kubeconfig: string) {
   const namespace = `faults-${runtime}`
   const path = join(folder, `${runtime}.kubeconfig`)
   writeFileSync(path, kubeconfig, { mode: 0o600 })
@@ -119,18 +103,24 @@ export function laneOf(runtime: Runtime, folder: string, kubeconfig: string): La
   return {
     runtime,
     namespace,
+    /** The output since {@link clear}. */
     get output() {
       return output
     },
     get ends() {
       return ends
     },
+    /** The lines of {@link output}. */
     lines: () => linesOf(output),
+    /** Forgets output and ends. */
     clear: () => void ([output, ends] = ['', []]),
+    /** Starts one more process, or a first one. */
     start,
-    signal(signal, which) {
+    /** Sends a signal to all processes of the operator, or to the oldest. */
+    signal(signal: NodeJS.Signals, which?: 'oldest') {
       for (const { pid } of [...children].slice(0, which ? 1 : undefined)) process.kill(pid!, signal)
     },
+    /** Stops all processes without starting them again. Resolves with their exit codes. */
     async stop() {
       isStopping = true
       cancelStart()

@@ -5,15 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { commandLine } from './lane.ts'
 import { until } from './plane.ts'
 
-export interface Network {
-  /** What the operators are started with. */
-  readonly prefix: readonly string[]
-  /** The server's address there. */
-  readonly server: string
-  /** Drops all packets, or those above a rate; none without an argument. */
-  drop(which?: 'all' | 'many'): void
-  close(): Promise<void>
-}
+export type Network = Awaited<ReturnType<typeof openNetwork>>
 
 const [SERVER, OPERATOR, PORT] = ['10.99.0.1', '10.99.0.2', 6443]
 
@@ -24,7 +16,7 @@ export function whyNoNetwork(): string | undefined {
 }
 
 /** `path`: the socket of the file system that the server's side leads to. */
-export async function openNetwork(path: string): Promise<Network> {
+export async function openNetwork(path: string) {
   const relay = commandLine('node', fileURLToPath(new URL('./files/relay.ts', import.meta.url)))
   const serving = spawn('unshare', ['-n', ...relay, SERVER, String(PORT), path], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -48,9 +40,12 @@ export async function openNetwork(path: string): Promise<Network> {
   ])
   let isShaped = false
   return {
+    /** What the operators are started with. */
     prefix: inside(operating.pid),
+    /** The server's address there. */
     server: `https://${SERVER}:${PORT}`,
-    drop(which) {
+    /** Drops all packets, or those above a rate; none without an argument. */
+    drop(which?: 'all' | 'many') {
       at(serving.pid, `ip link set v0 ${which === 'all' ? 'down' : 'up'}`)
       if (isShaped) at(serving.pid, 'tc qdisc del dev v0 root')
       isShaped = which === 'many'

@@ -8,12 +8,7 @@ import { laneOf, type Runtime } from './lane.ts'
 import { startPlane } from './plane.ts'
 import { LEADS, printed, restart, type Row, runRow } from './row.ts'
 
-export interface Table {
-  readonly table: string
-  readonly problems: readonly string[]
-}
-
-export async function runTable(rows: readonly Row[], runtimes: readonly Runtime[]): Promise<Table> {
+export async function runTable(rows: readonly Row[], runtimes: readonly Runtime[]) {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-lanes-'))
   const plane = await startPlane()
   const lanes = runtimes.map((runtime) => laneOf(runtime, folder, plane.kubeconfig()))

@@ -20,19 +20,9 @@ import {
   textOf,
 } from './servers.ts'
 
-interface FailingServer {
-  readonly server: TestServer
-  /** From now on, open connections get no response; new ones do. */
-  failOver(): void
-  /** Resolves when this many requests have arrived on dead connections. */
-  lost(count: number): Promise<void>
-  /** Resolves when the next request for `/slow` has arrived; it never gets a response. */
-  slow(): Promise<void>
-  /** Opens this many connections and leaves them idle. */
-  keepIdle(transport: Transport, count: number): Promise<void>
-}
+type FailingServer = Awaited<ReturnType<typeof serveFailing>>
 
-async function serveFailing(serve: (handler: Handler) => Promise<TestServer>): Promise<FailingServer> {
+async function serveFailing(serve: (handler: Handler) => Promise<TestServer>) {
   const known = new Set<Socket>()
   const dead = new Set<Socket>()
   const waiting: (() => void)[] = []
@@ -54,10 +44,14 @@ async function serveFailing(serve: (handler: Handler) => Promise<TestServer>): P
   })
   return {
     server,
+    /** From now on, open connections get no response; new ones do. */
     failOver: () => known.forEach((socket) => dead.add(socket)),
-    lost: (count) => new Promise((resolve) => (onLost = () => lost >= count && resolve(), onLost())),
-    slow: () => new Promise((resolve) => (onSlow = resolve)),
-    async keepIdle(transport, count) {
+    /** Resolves when this many requests have arrived on dead connections. */
+    lost: (count: number) => new Promise<void>((resolve) => (onLost = () => lost >= count && resolve(), onLost())),
+    /** Resolves when the next request for `/slow` has arrived; it never gets a response. */
+    slow: () => new Promise<void>((resolve) => (onSlow = resolve)),
+    /** Opens this many connections and leaves them idle. */
+    async keepIdle(transport: Transport, count: number) {
       together = count
       await Promise.all(Array.from({ length: count }, () => textOf(transport, { path: '/together' })))
     },

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import tls from 'node:tls'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import type { HttpBody, HttpRequest, Transport } from '../../lib/core/transport.ts'
+import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
@@ -64,7 +64,7 @@ async function serveStreams(keep: Keep, options: { maxStreams?: number; answer?:
 const watch = (name: string): Pick<HttpRequest, 'method' | 'path'> => ({ method: 'GET', path: `/${name}?watch=true` })
 
 /** Opens a watch and reads its first event. */
-async function open(transport: Transport, name: string, more: Partial<HttpRequest> = {}): Promise<Watch> {
+async function open(transport: Transport, name: string, more: Partial<HttpRequest> = {}) {
   const { status, headers, body } = await transport({ ...watch(name), ...more })
   const chunks = body[Symbol.asyncIterator]()
   const { value } = await chunks.next()
@@ -72,12 +72,7 @@ async function open(transport: Transport, name: string, more: Partial<HttpReques
   return { status, headers, body, next: () => chunks.next() }
 }
 
-interface Watch {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: HttpBody
-  next(): Promise<IteratorResult<Uint8Array>>
-}
+type Watch = Awaited<ReturnType<typeof open>>
 
 const openAll = (transport: Transport, count: number, from = 0): Promise<Watch[]> =>
   Promise.all(Array.from({ length: count }, (_, each) => open(transport, String(from + each))))

@@ -11,19 +11,7 @@ export interface ImportFact {
   readonly names: readonly string[]
 }
 
-export interface SourceFacts {
-  readonly imports: readonly ImportFact[]
-  /** Uses of globals, such as `process` and `Date.now`, with their lines. */
-  readonly uses: readonly { readonly name: string; readonly line: number }[]
-  /** The exported names, and `*` for `export * from`. */
-  readonly exports: readonly string[]
-  /** The exported names that are values. */
-  readonly values: readonly string[]
-  /** Statements other than imports and exports of names. */
-  readonly statements: number
-  /** Whether the top level creates a class, a symbol or an empty map, which must exist once. */
-  readonly identity: boolean
-}
+export type SourceFacts = ReturnType<typeof readFacts>
 
 /** Globals to report, unless the file declares the name itself. */
 const WATCHED = new Set([
@@ -41,7 +29,7 @@ const WATCHED = new Set([
 ])
 const WATCHED_MEMBERS = new Set(['Date.now', 'performance.now', 'AbortSignal.any', 'AbortSignal.timeout'])
 
-export function readFacts(path: string, text: string): SourceFacts {
+export function readFacts(path: string, text: string) {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const imports: ImportFact[] = []
   const found: { name: string; line: number }[] = []
@@ -68,11 +56,16 @@ export function readFacts(path: string, text: string): SourceFacts {
   visit(source)
   return {
     imports,
+    /** Uses of globals, such as `process` and `Date.now`, with their lines. */
     uses: found.filter(({ name }) => !declared.has(name)),
+    /** The exported names, and `*` for `export * from`. */
     exports: source.statements.flatMap((statement) => exportedNames(statement)),
+    /** The exported names that are values. */
     values: source.statements.flatMap((statement) => exportedNames(statement, isValue)),
+    /** Statements other than imports and exports of names. */
     statements:
       source.statements.filter((each) => !ts.isImportDeclaration(each) && !ts.isExportDeclaration(each)).length,
+    /** Whether the top level creates a class, a symbol or an empty map, which must exist once. */
     identity: source.statements.some(makesIdentity),
   }
 }

@@ -19,35 +19,9 @@ import { COMPILED } from './compiled.ts'
 import { mustRun } from './run_command.ts'
 import { ROOT } from './tree.ts'
 
-export interface UserProject {
-  readonly path: string
-  /** The user's home folder. */
-  readonly home: string
-  write(name: string, text: string): void
-  read(name: string): string
-  /** Runs a command line to its end, and returns its output. Rejects if it fails. */
-  run(line: string): Promise<string>
-  /** Starts a command line. */
-  start(line: string, options?: { readonly terminal?: boolean }): RunningLine
-  /** Ends the commands that still run, and deletes what they and the test have written. */
-  clear(): Promise<void>
-  /** Clears and deletes the project. */
-  remove(): Promise<void>
-}
+export type UserProject = ReturnType<typeof makeUserProject>
 
-interface RunningLine {
-  /**
-   * Resolves with the next match in its output, after those of earlier calls. Rejects if the command ends before.
-   */
-  until(pattern: RegExp): Promise<string>
-  /** Returns all output so far. */
-  output(): string
-  /**
-   * Ends it: by Ctrl-C on a terminal, else by SIGTERM. Resolves with the exit code when all processes that share its
-   * output have ended.
-   */
-  stop(): Promise<number | null>
-}
+type RunningLine = ReturnType<typeof runningLine>
 
 /** Why no command can be given a terminal here; false if it can. */
 export const noTerminal: string | false = spawnSync('script', ['--version']).error
@@ -55,7 +29,7 @@ export const noTerminal: string | false = spawnSync('script', ['--version']).err
   : false
 
 /** Creates a project for Node or Bun, or for Deno with a package.json, so that nothing is downloaded. */
-export function makeUserProject(): UserProject {
+export function makeUserProject() {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-user-')))
   const [path, home] = [join(top, 'project'), join(top, 'home')]
   mkdirSync(join(home, '.kube'), { recursive: true })
@@ -82,11 +56,14 @@ export function makeUserProject(): UserProject {
   }
   return {
     path,
+    /** The user's home folder. */
     home,
-    write: (name, text) => writeFileSync(join(path, name), text),
-    read: (name) => readFileSync(join(path, name), 'utf8'),
-    run: (line) => mustRun('env', ['-i', ...settings(env), 'sh', '-c', line], { cwd: path }),
-    start(line, { terminal = false } = {}) {
+    write: (name: string, text: string) => writeFileSync(join(path, name), text),
+    read: (name: string) => readFileSync(join(path, name), 'utf8'),
+    /** Runs a command line to its end, and returns its output. Rejects if it fails. */
+    run: (line: string) => mustRun('env', ['-i', ...settings(env), 'sh', '-c', line], { cwd: path }),
+    /** Starts a command line. */
+    start(line: string, { terminal = false }: { readonly terminal?: boolean } = {}) {
       const [program, ...args] = terminal ? ['script', '-qec', line, '/dev/null'] : ['sh', '-c', `exec ${line}`]
       const child = spawn(program!, args, { cwd: path, env, stdio: 'pipe' })
       const started = runningLine(child, terminal)
@@ -94,7 +71,9 @@ export function makeUserProject(): UserProject {
       child.once('close', () => running.delete(started))
       return started
     },
+    /** Ends the commands that still run, and deletes what they and the test have written. */
     clear,
+    /** Clears and deletes the project. */
     async remove() {
       await clear()
       rmSync(top, { recursive: true })
@@ -126,7 +105,7 @@ function settings(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).map(([name, value]) => `${name}=${value}`)
 }
 
-function runningLine(child: ChildProcess, terminal: boolean): RunningLine {
+function runningLine(child: ChildProcess, terminal: boolean) {
   let [text, at, over] = ['', 0, false]
   let waiting: (() => void)[] = []
   const wake = (): void => waiting.splice(0).forEach((each) => each())
@@ -144,8 +123,13 @@ function runningLine(child: ChildProcess, terminal: boolean): RunningLine {
     })
   })
   return {
+    /** Returns all output so far. */
     output: () => text,
-    async until(pattern) {
+
+    /**
+     * Resolves with the next match in its output, after those of earlier calls. Rejects if the command ends before.
+     */
+    async until(pattern: RegExp) {
       for (;;) {
         const match = pattern.exec(text.slice(at))
         if (match) {
@@ -156,6 +140,11 @@ function runningLine(child: ChildProcess, terminal: boolean): RunningLine {
         await new Promise<void>((resolve) => (waiting = [...waiting, resolve]))
       }
     },
+
+    /**
+     * Ends it: by Ctrl-C on a terminal, else by SIGTERM. Resolves with the exit code when all processes that share its
+     * output have ended.
+     */
     stop() {
       if (terminal && !over) child.stdin!.write('\x03')
       // Deno's child.kill() makes it forget the exit code.

@@ -61,23 +61,11 @@ class Files implements FileAccess {
   }
 }
 
-interface Setup {
-  readonly files: Files
-  readonly clock: FakeClock
-  readonly used: CertificatePair[]
-  readonly lines: string[]
-  readonly meter: ReturnType<typeof memoryMeter>
-  readonly ended: Promise<void>
-  stop(): Promise<void>
-  reads(): number
-  errors(): number
-}
-
 async function setup(
   prepare: (files: Files) => void,
   options: Partial<FileCertificatesOptions> = {},
   use: (pair: CertificatePair) => void = () => {},
-): Promise<Setup> {
+) {
   const files = new Files(), clock = new FakeClock(), meter = memoryMeter()
   const used: CertificatePair[] = [], lines: string[] = []
   const log = {

@@ -12,11 +12,11 @@ import {
   conversionOf,
   type WebhookEntry,
 } from '../../lib/webhook/configurations.ts'
-import { addCas, type CaInjection, injectCa } from '../../lib/webhook/trusted_cas.ts'
+import { addCas, injectCa } from '../../lib/webhook/trusted_cas.ts'
 import { installConfigurations } from '../../lib/webhook/install.ts'
 import { MUTATING, VALIDATING } from '../../lib/webhook/ownership.ts'
 import { recordingLog } from '../manager/parts.ts'
-import { type Recorder, recorder, refusal } from '../client/transports.ts'
+import { recorder, refusal } from '../client/transports.ts'
 
 export const Site = defineResource({
   group: 'web.example.dev',
@@ -33,26 +33,7 @@ export interface Pems {
   readonly new: string
 }
 
-export interface InstallLab {
-  readonly network: Recorder
-  readonly api: Api
-  readonly lines: string[]
-  readonly pems: Pems
-  install(
-    over?: Partial<ConfigurationOptions>,
-    more?: { readonly keepsCas?: boolean; readonly easesNew?: boolean },
-  ): Promise<void>
-  inject(
-    bundle: string,
-    crds?: readonly string[],
-    target?: ConfigurationOptions['target'],
-    keeps?: (pem: string) => boolean,
-  ): Promise<CaInjection>
-  trust(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<boolean>
-  stored(resource: AnyResource): Promise<Stored>
-  /** Returns the writes since the last call. */
-  writes(): string[]
-}
+type InstallLab = ReturnType<typeof installLab>
 
 type Stored = KubeObject & { readonly webhooks: readonly (WebhookEntry & { rules: unknown[] })[] }
 
@@ -62,7 +43,7 @@ const both = [
   { resource: Site, path: '/validate-web-example-dev-v1-site', mutating: false },
 ]
 
-export function installLab(transport: Transport, operator: string, pems: Pems): InstallLab {
+export function installLab(transport: Transport, operator: string, pems: Pems) {
   const network = recorder(transport)
   const api = new Api({ transport: network.transport })
   const lines: string[] = []
@@ -72,17 +53,25 @@ export function installLab(transport: Transport, operator: string, pems: Pems): 
     api,
     lines,
     pems,
-    install: (over, more) =>
+    install: (
+      over?: Partial<ConfigurationOptions>,
+      more?: { readonly keepsCas?: boolean; readonly easesNew?: boolean },
+    ) =>
       installConfigurations(
         configurationsOf({ operator, admissions: both, target: TARGET, caBundle: pems.old, ...over }),
         { ...dependencies, ...more },
         never,
       ),
-    inject: (bundle, crds = [], target = TARGET, keeps = () => false) =>
-      injectCa(bundle, { crds, target, keeps }, dependencies, never),
-    trust: (bundle, crds = [], target = TARGET) =>
+    inject: (
+      bundle: string,
+      crds: readonly string[] = [],
+      target: ConfigurationOptions['target'] = TARGET,
+      keeps: (pem: string) => boolean = () => false,
+    ) => injectCa(bundle, { crds, target, keeps }, dependencies, never),
+    trust: (bundle: string, crds: readonly string[] = [], target: ConfigurationOptions['target'] = TARGET) =>
       addCas(bundle, { crds, target }, dependencies, never).then(({ isOurs }) => isOurs),
-    stored: async (resource) => (await api.get({ resource, name: nameOf(resource, operator) })) as Stored,
+    stored: async (resource: AnyResource) => (await api.get({ resource, name: nameOf(resource, operator) })) as Stored,
+    /** Returns the writes since the last call. */
     writes: () => network.take().filter((line) => !line.startsWith('GET')),
   }
 }

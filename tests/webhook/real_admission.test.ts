@@ -41,11 +41,7 @@ const admission: Admission<ObjectOf<typeof Site>> = {
   },
 }
 
-interface Running {
-  kubectl(args: string, input?: object | string): Promise<CommandResult>
-  /** Writes the webhook configurations, and waits until the API server uses them. */
-  install(): Promise<void>
-}
+type Running = Awaited<ReturnType<typeof start>>
 
 test('a real API server calls the functions, and kubectl shows their answers', { skip, timeout: 120_000 }, async () => {
   const envtest = await startEnvtest()
@@ -63,7 +59,7 @@ test('a real API server calls the functions, and kubectl shows their answers', {
   }
 })
 
-async function start(envtest: Envtest, folder: string, stopping: (() => Promise<void>)[]): Promise<Running> {
+async function start(envtest: Envtest, folder: string, stopping: (() => Promise<void>)[]) {
   writeFileSync(join(folder, 'config'), envtest.kubeconfig(), { mode: 0o600 })
   const kubectl = (args: string, input: object | string = ''): Promise<CommandResult> => {
     const all = ['--kubeconfig', join(folder, 'config'), `--cache-dir=${folder}`, ...args.split(' ')]
@@ -112,7 +108,11 @@ async function start(envtest: Envtest, folder: string, stopping: (() => Promise<
     throw new Error('the API server did not call the webhooks')
   }
   await install()
-  return { kubectl, install }
+  return {
+    kubectl,
+    /** Writes the webhook configurations, and waits until the API server uses them. */
+    install,
+  }
 }
 
 async function serve(pair: { cert: string; key: string }): Promise<{ server: HttpsServer; port: number }> {

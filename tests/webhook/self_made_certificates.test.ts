@@ -10,7 +10,6 @@ import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
 import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
 import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
-import type { SelfMadeCertificates } from '../../lib/webhook/self_made_certificates.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { refusal, silence } from '../client/transports.ts'
 import {
@@ -252,16 +251,8 @@ class Injected extends Seen<string> {
   }
 }
 
-interface Leading {
-  readonly one: Lab
-  readonly served: Served
-  readonly replica: SelfMadeCertificates
-  readonly injected: Injected
-  readonly before: Awaited<ReturnType<Lab['texts']>>
-}
-
 /** Starts a replica with a Secret that was made some time ago. */
-async function started(agoMs: number): Promise<Leading> {
+async function started(agoMs: number) {
   const nowMs = Date.UTC(2026, 0, 1)
   const handle = new ApiServer().handle
   const past = lab(nowMs - agoMs, handle)

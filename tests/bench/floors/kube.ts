@@ -21,27 +21,18 @@ export interface WatchEvent {
   readonly object: Foo
 }
 
-export interface Kube {
-  /** Returns the text of the response. Throws for a status other than 2xx. */
-  request(method: string, path: string, body?: object, contentType?: string): Promise<string>
-  /**
-   * Lists and watches into a Map until the process ends. Calls `onEvent` for each object. Resolves when all existing
-   * objects have been received.
-   */
-  keep(path: string, kept: Map<string, Foo>, onEvent?: (event: WatchEvent) => void): Promise<void>
-}
-
 export const FOOS = '/apis/bench.example.com/v1/namespaces/default/foos'
 
 /** `file`: `{ server, token, ca }`. */
-export function connect(file: string | undefined): Kube {
+export function connect(file: string | undefined) {
   const { server, token, ca } = JSON.parse(readFileSync(file!, 'utf8')) as { server: string; token: string; ca: string }
   const { hostname: host, port } = new URL(server)
   const agent = new https.Agent({ keepAlive: true, ca, servername: '' })
   const authorization = `Bearer ${token}`
   return {
-    request: (method, path, body, contentType = 'application/json') =>
-      new Promise((resolve, reject) => {
+    /** Returns the text of the response. Throws for a status other than 2xx. */
+    request: (method: string, path: string, body?: object, contentType: string = 'application/json') =>
+      new Promise<string>((resolve, reject) => {
         const text = body && JSON.stringify(body)
         const about = text === undefined
           ? {}
@@ -60,8 +51,13 @@ export function connect(file: string | undefined): Kube {
         request.on('error', reject)
         request.end(text)
       }),
-    keep: (path, kept, onEvent) =>
-      new Promise((resolve, reject) => {
+
+    /**
+     * Lists and watches into a Map until the process ends. Calls `onEvent` for each object. Resolves when all existing
+     * objects have been received.
+     */
+    keep: (path: string, kept: Map<string, Foo>, onEvent?: (event: WatchEvent) => void) =>
+      new Promise<void>((resolve, reject) => {
         const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
         const request = https.get(
           { agent, host, port, path: `${path}?${query}`, headers: { authorization } },

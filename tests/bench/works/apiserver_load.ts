@@ -99,20 +99,18 @@ function podOf(i: number, round: number): string {
   })
 }
 
-interface Measured {
-  readonly ms: number
-  /** Processor time of the server. */
-  readonly us: number
-}
-
 /** Calls `work` for 0 to `count` - 1. */
-async function inParallel(count: number, callers: number, work: (i: number) => Promise<unknown>): Promise<Measured> {
+async function inParallel(count: number, callers: number, work: (i: number) => Promise<unknown>) {
   const [beganUs, beganMs] = [cpuUs(...pids), performance.now()]
   let next = 0
   await Promise.all(Array.from({ length: callers }, async () => {
     while (next < count) await work(next++)
   }))
-  return { ms: performance.now() - beganMs, us: cpuUs(...pids) - beganUs }
+  return {
+    ms: performance.now() - beganMs,
+    /** Processor time of the server. */
+    us: cpuUs(...pids) - beganUs,
+  }
 }
 
 const patched = (i: number, value: string): Promise<Buffer> =>
