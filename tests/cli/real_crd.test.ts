@@ -1,7 +1,6 @@
 /** Tests on a real API server that definitions and stored objects are judged as it judges them. */
 import assert from 'node:assert/strict'
-import process from 'node:process'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { type AnyResource, Cluster, defineResource } from 'kubeloop'
 import { atomic, cel, embeddedObject, entries, listMap, listSet, quantity } from 'kubeloop/schema'
 import * as z from 'zod'
@@ -14,24 +13,14 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/crds/install.ts'
-import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
 import { inFolder } from './dev_command.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to compare with'
-
-let envtest: Envtest | undefined
-before(async () => {
-  if (!skip) envtest = await startEnvtest()
-})
-after(() => envtest?.stop())
-
+const plane = realPlane()
 const never = new AbortController().signal
-const apiOf = (config = envtest!.tokenConfig): Api => new Api({ transport: httpTransport(config) })
-const clusterOf = (config = envtest!.tokenConfig): Cluster => new Cluster({ name: 'test', config })
+const apiOf = (): Api => new Api({ transport: plane.transport })
+const clusterOf = (config = plane.envtest.tokenConfig): Cluster => new Cluster({ name: 'test', config })
 const install = (resource: AnyResource): Promise<void> =>
   installCrds(
     [resource],
@@ -47,7 +36,7 @@ const of = (kind: string, shape: z.ZodRawShape, ...rules: ReturnType<typeof cel>
   }) as AnyResource
 const crd = (resource: AnyResource): CustomResourceDefinition => crdOf([resource])[0]!
 
-test('stored objects are judged as the server judges a write of them', { skip }, async () => {
+test('stored objects are judged as the server judges a write of them', { skip: noPlane }, async () => {
   const old = of('Stored', {
     size: z.int32(),
     old: z.string().optional(),
@@ -114,7 +103,7 @@ test('stored objects are judged as the server judges a write of them', { skip },
 
 test(
   'a rule that is reported as too expensive, or as wrong, is refused by the server, and others are not',
-  { skip },
+  { skip: noPlane },
   async () => {
     const list = (length: number): z.ZodType =>
       z.array(z.string().max(30)).max(length).check(cel('self.all(a, self.all(b, a == b))'))
@@ -142,7 +131,7 @@ test(
   },
 )
 
-test('a definition as the server stores it means the same as the one that was sent', { skip }, async () => {
+test('a definition as the server stores it means the same as the one that was sent', { skip: noPlane }, async () => {
   const resource = of('Same', { size: z.int32().default(1), storage: quantity, list: z.array(z.string()).optional() })
   await install(resource)
   const stored = await apiOf().get({ resource: CRD, name: crd(resource).metadata.name })
@@ -152,8 +141,8 @@ test('a definition as the server stores it means the same as the one that was se
   })
 })
 
-test('without rights the check of stored objects names them', { skip }, async () => {
-  const cluster = clusterOf(await envtest!.addUser('without-rights'))
+test('without rights the check of stored objects names them', { skip: noPlane }, async () => {
+  const cluster = clusterOf(await plane.envtest.addUser('without-rights'))
   await assert.rejects(
     checkStored(crd(of('Stored', {})), cluster, assert.fail),
     /^Error: Cannot check the stored objects of storeds\.crd\.example\.com: [^\n]*cannot get resource "customresourcedefinitions"[^\n]*; it needs the rights to get customresourcedefinitions and to list the kind$/,

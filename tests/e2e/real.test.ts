@@ -1,36 +1,26 @@
 /** Runs the suite on etcd and kube-apiserver from KUBEBUILDER_ASSETS. */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { Cluster, httpTransport, operator } from '../../mod.ts'
+import { test } from 'node:test'
+import { operator } from '../../mod.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { bucketOf, ownersOf } from '../../lib/operator/bucket_state.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
-
-let envtest: Envtest
+const plane = realPlane(() => ({ controllerManager: ['garbage-collector-controller', 'namespace-controller'] }))
 const target: Target = {
   get configs() {
-    return { 'client certificate': envtest.config, token: envtest.tokenConfig }
+    return { 'client certificate': plane.envtest.config, token: plane.envtest.tokenConfig }
   },
-  kubeconfig: (config) => envtest.kubeconfig(config),
-  crash: { kill: () => envtest.killApiServer(), restart: () => envtest.restartApiServer() },
+  kubeconfig: (config) => plane.envtest.kubeconfig(config),
+  crash: { kill: () => plane.envtest.killApiServer(), restart: () => plane.envtest.restartApiServer() },
 }
-before(async () => {
-  if (skip) return
-  envtest = await startEnvtest({ controllerManager: ['garbage-collector-controller', 'namespace-controller'] })
-})
-after(async () => await envtest?.stop())
-
-test('three replicas share the keys by buckets, and those of one that stops move', { skip }, async () => {
+test('three replicas share the keys by buckets, and those of one that stops move', { skip: noPlane }, async () => {
   const count = 6
   const members = ['first', 'second', 'third']
-  const admin = httpTransport(envtest.config)
-  const { client } = new Cluster({ name: 'e2e', transport: admin })
   const latches = new Map<string, Latch>()
   const on = (what: string): Promise<void> => (latches.get(what) ?? latches.set(what, new Latch()).get(what)!).opened
   const note = (what: string): void => {
@@ -51,7 +41,7 @@ test('three replicas share the keys by buckets, and those of one that stops move
         note(`${member} ${name}`)
       })
     const stopping = new AbortController()
-    const transport = httpTransport(envtest.config)
+    const transport = plane.connect()
     const running = app.start(stopping.signal, {
       ...{ transport, identity: member, instance: member },
       log: { ...silentLog, info: (message) => note(`${member}: ${message}`) },
@@ -60,7 +50,6 @@ test('three replicas share the keys by buckets, and those of one that stops move
       async stop() {
         stopping.abort()
         await running
-        transport.close()
       },
     }
   })
@@ -75,7 +64,7 @@ test('three replicas share the keys by buckets, and those of one that stops move
     ownersOf(count, live.toSorted())[bucketOf('configmaps', `default/${name}`, count)]!
   await held(...members)
   const names = Array.from({ length: 12 }, (_, at) => `share-${at}`)
-  for (const name of names) await client.create(ConfigMap, { metadata: { namespace: 'default', name } })
+  for (const name of names) await plane.client.create(ConfigMap, { metadata: { namespace: 'default', name } })
   const wanted = names.map((name) => `${ownerOfName(name, ...members)} ${name}`)
   await Promise.all(wanted.map(on))
   const taken = (): string[] => {
@@ -90,9 +79,8 @@ test('three replicas share the keys by buckets, and those of one that stops move
   const moved = names.filter((name) => ownerOfName(name, ...members) !== ownerOfName(name, first!, second!))
   assert.deepEqual(taken(), moved.map((name) => `${ownerOfName(name, first!, second!)} ${name}`).toSorted())
   for (const replica of replicas.slice(0, 2)) await replica.stop()
-  admin.close()
 })
 
 for (const { name, run } of casesFor(['client certificate', 'token'], true)) {
-  test(`real: ${name}`, { skip }, () => withBuiltSample((sample) => run(target, sample)))
+  test(`real: ${name}`, { skip: noPlane }, () => withBuiltSample((sample) => run(target, sample)))
 }

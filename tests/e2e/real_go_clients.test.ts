@@ -1,45 +1,29 @@
 /** Runs programs on client-go and controller-runtime with the embedded API and a real one, and compares what they print. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
-import { type Envtest, kubeconfigText, startEnvtest } from '../../lib/testing/envtest.ts'
+import { kubeconfigText } from '../../lib/testing/envtest.ts'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
 
 const SOURCES = new URL('../go/', import.meta.url).pathname
 const PROGRAMS = ['client_go', 'controller_runtime'] as const
 
-const missing = !process.env['KUBEBUILDER_ASSETS']
-  ? 'KUBEBUILDER_ASSETS is not set: no real kube-apiserver to compare with'
-  : spawnSync('go', ['version']).status !== 0
-  ? 'Go is not installed: its clients cannot be built'
-  : false
+const missing = noPlane ||
+  (spawnSync('go', ['version']).status !== 0 ? 'Go is not installed: its clients cannot be built' : false)
 
-let folder = ''
+const plane = realPlane(undefined, missing !== false)
 let served: ServedApi | undefined
-let envtest: Envtest | undefined
-
-before(async () => {
-  if (missing) return
-  folder = mkdtempSync(join(tmpdir(), 'kubeloop-go-'))
-  const server = new ApiServer()
-  served = await serve(server)
-  envtest = await startEnvtest()
-})
-
-after(async () => {
-  await served?.close()
-  await envtest?.stop()
-  if (folder) rmSync(folder, { recursive: true, force: true })
-})
+before(async () => void (missing || (served = await serve(new ApiServer()))))
+after(() => served?.close())
 
 for (const program of PROGRAMS) {
   test(`${program} prints the same on the embedded API and on a real one`, { skip: missing }, async () => {
     const { url: server, ca, token } = served!
     const embedded = labelled(program, await runWith(program, kubeconfigText({ server, ca, token })))
-    const real = labelled(program, await runWith(program, envtest!.kubeconfig(envtest!.tokenConfig)))
+    const real = labelled(program, await runWith(program, plane.envtest.kubeconfig(plane.envtest.tokenConfig)))
     assert.ok(real.length > 20)
     assert.deepEqual(embedded, real)
   })
@@ -47,7 +31,7 @@ for (const program of PROGRAMS) {
 
 /** Returns what a program prints. Rejects if it fails. Go keeps the built program in its cache. */
 function runWith(program: string, kubeconfig: string): Promise<string> {
-  const file = join(folder, `${program}.kubeconfig`)
+  const file = join(plane.folder, `${program}.kubeconfig`)
   writeFileSync(file, kubeconfig)
   return new Promise((resolve, reject) => {
     const args = ['run', '-ldflags=-s -w', `./${program}`, file]

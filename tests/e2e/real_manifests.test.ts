@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { after, before, test } from 'node:test'
-import { type Client, Cluster, type ClusterConfig, httpTransport, type Operator } from 'kubeloop'
+import { test } from 'node:test'
+import { type ClusterConfig, type Operator } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
 import { kustomizeFiles } from '../../lib/cli/deploy/kustomize.ts'
 import { manifestText } from '../../lib/cli/manifests.ts'
@@ -15,7 +15,6 @@ import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import replicator from '../../examples/2_secret_replicator.ts'
 import { buckets } from '../../examples/3_external_bucket.ts'
@@ -28,22 +27,9 @@ import { MemoryCloud } from '../examples/memory_cloud.ts'
 import { createObject, tokenOf } from './objects.ts'
 import { withFolder } from '../tools/folder.ts'
 import { watching } from './watching.ts'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
-
-let envtest: Envtest
-let transport: ReturnType<typeof httpTransport>
-let client: Client
-before(async () => {
-  if (skip) return
-  envtest = await startEnvtest()
-  transport = httpTransport(envtest.config)
-  client = new Cluster({ name: 'test', transport, log: silentLog }).client
-})
-after(async () => {
-  transport?.close()
-  await envtest?.stop()
-})
+const plane = realPlane()
 
 const DEPLOYED = { image: 'x:1', createNamespace: true }
 
@@ -63,16 +49,16 @@ function installedBy({ description }: Operator): readonly object[] {
 
 /** Returns the cluster as a pod of this ServiceAccount reaches it. */
 async function asAccount(namespace: string, name: string): Promise<ClusterConfig> {
-  const { server, ca } = envtest.tokenConfig
-  return { server, ...(ca !== undefined && { ca }), namespace, token: await tokenOf(transport, namespace, name) }
+  const { server, ca } = plane.envtest.tokenConfig
+  return { server, ...(ca !== undefined && { ca }), namespace, token: await tokenOf(plane.transport, namespace, name) }
 }
 
 test(
   'the printed rights are enough for an operator that installs its definitions and reconciles',
-  { skip },
+  { skip: noPlane },
   async () => {
     const [name, namespace] = ['sample-controller', 'sample-controller-system']
-    for (const object of await objectsOf(sample, DEPLOYED)) await createObject(transport, object)
+    for (const object of await objectsOf(sample, DEPLOYED)) await createObject(plane.transport, object)
 
     const stopping = new AbortController()
     const problems: string[] = []
@@ -86,13 +72,13 @@ test(
       onAssembled: ({ manager }) => void manager.elected.then(() => ready.open()),
     })
     await Promise.race([ready.opened, ended])
-    const foos = watching(transport, Foo, stopping.signal)
-    const deployments = watching(transport, Deployment, stopping.signal)
+    const foos = watching(plane.transport, Foo, stopping.signal)
+    const deployments = watching(plane.transport, Deployment, stopping.signal)
     try {
       const metadata = { namespace: 'default', name: 'rights' }
-      await client.create(Foo, { metadata, spec: { deploymentName: 'rights', replicas: 2 } })
+      await plane.client.create(Foo, { metadata, spec: { deploymentName: 'rights', replicas: 2 } })
       await deployments.watching.until('default/rights', 'created', (found) => found !== undefined)
-      await client.setStatus(Deployment, (await client.get(Deployment, metadata))!, {
+      await plane.client.setStatus(Deployment, (await plane.client.get(Deployment, metadata))!, {
         replicas: 2,
         readyReplicas: 2,
         availableReplicas: 2,
@@ -111,7 +97,7 @@ test(
 
 /** Runs kubectl as the administrator. */
 function run(folder: string, program: string, ...args: string[]) {
-  writeFileSync(join(folder, 'kubeconfig'), envtest.kubeconfig())
+  writeFileSync(join(folder, 'kubeconfig'), plane.envtest.kubeconfig())
   const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') }
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
   return { code: status, stdout, stderr }
@@ -121,11 +107,11 @@ const STRICT = ['apply', '--server-side', '--validate=strict']
 
 test(
   'the manifests of all examples pass strict validation, and their pods the restricted profile',
-  { skip },
+  { skip: noPlane },
   () =>
     withFolder(async (folder) => {
       const kubectl = (...args: string[]): string[] => {
-        const { code, stdout, stderr } = run(folder, envtest.kubectl, ...args)
+        const { code, stdout, stderr } = run(folder, plane.envtest.kubectl, ...args)
         assert.equal(code, 0, stderr)
         assert.equal(stderr, '')
         return stdout.trim().split('\n').sort()
@@ -156,6 +142,9 @@ test(
         spec: { containers: [{ name: 'a', image: 'a' }] },
       }
       writeFileSync(join(folder, 'bad.json'), JSON.stringify(bad))
-      assert.match(run(folder, envtest.kubectl, 'create', '-f', 'bad.json').stderr, /violates PodSecurity "restricted/)
+      assert.match(
+        run(folder, plane.envtest.kubectl, 'create', '-f', 'bad.json').stderr,
+        /violates PodSecurity "restricted/,
+      )
     }),
 )

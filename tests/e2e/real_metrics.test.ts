@@ -1,52 +1,34 @@
 /** The real API server decides by tokens and rights who may scrape an operator's metrics. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { type Client, Cluster, type ClusterConfig, httpTransport, type Operator, operator } from 'kubeloop'
+import { test } from 'node:test'
+import { type ClusterConfig, type Operator, operator } from 'kubeloop'
 import { ClusterRole, ClusterRoleBinding, ConfigMap, ServiceAccount } from 'kubeloop/kinds'
 import { metricsReader } from '../../lib/cli/deploy/metrics.ts'
 import { rightsOf } from '../../lib/rights/likely.ts'
-import { Latch } from '../../lib/async/latch.ts'
-import type { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
-import { silentLog } from '../../lib/observe/log.ts'
 import { tokenKey } from '../../lib/runtime/os/token_key.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type Answer, ask1 } from '../runtime/https_clients.ts'
-
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
+import { running } from './running.ts'
 
 /** Signs tokens of service accounts that the API server accepts, with any times. */
 const issuer = tokenKey()
-let envtest: Envtest
-let transport: ReturnType<typeof httpTransport>
-let client: Client
-let folder: string
-before(async () => {
-  if (skip) return
-  folder = await mkdtemp(join(tmpdir(), 'kubeloop-real-metrics-'))
+const plane = realPlane(async (folder) => {
   const { createPublicKey } = process.getBuiltinModule('node:crypto')
   const [key, pub] = [join(folder, 'issuer.key'), join(folder, 'issuer.pub')]
   await writeFile(key, issuer.pem())
   await writeFile(pub, createPublicKey(issuer.pem()).export({ type: 'spki', format: 'pem' }))
   const flags = [`--service-account-key-file=${pub}`, `--service-account-signing-key-file=${key}`]
-  envtest = await startEnvtest({ extraArgs: { apiServer: flags } })
-  transport = httpTransport(envtest.config)
-  client = new Cluster({ name: 'test', transport, log: silentLog }).client
-})
-after(async () => {
-  transport?.close()
-  await envtest?.stop()
-  if (folder) await rm(folder, { recursive: true })
+  return { extraArgs: { apiServer: flags } }
 })
 
 const NAMESPACE = 'default'
 
 async function account(name: string, urls: string[]): Promise<string> {
-  const { metadata } = await client.create(ServiceAccount, { metadata: { namespace: NAMESPACE, name } })
-  await client.create(ClusterRole, { metadata: { name }, rules: [{ nonResourceURLs: urls, verbs: ['get'] }] })
-  await client.create(ClusterRoleBinding, {
+  const { metadata } = await plane.client.create(ServiceAccount, { metadata: { namespace: NAMESPACE, name } })
+  await plane.client.create(ClusterRole, { metadata: { name }, rules: [{ nonResourceURLs: urls, verbs: ['get'] }] })
+  await plane.client.create(ClusterRoleBinding, {
     metadata: { name },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
     subjects: [{ kind: 'ServiceAccount', name, namespace: NAMESPACE }],
@@ -73,13 +55,8 @@ function tokenUntil(name: string, uid: string, endsMs: number): string {
 }
 
 async function requested(name: string): Promise<string> {
-  const { status } = await client.subresource(ServiceAccount, { namespace: NAMESPACE, name }, 'token').create({})
+  const { status } = await plane.client.subresource(ServiceAccount, { namespace: NAMESPACE, name }, 'token').create({})
   return status.token
-}
-
-interface Running {
-  readonly lines: string[]
-  scrape(token?: string): Promise<Answer>
 }
 
 function makeApp(): Operator {
@@ -88,43 +65,30 @@ function makeApp(): Operator {
   return app
 }
 
-async function running(config: ClusterConfig, work: (running: Running) => Promise<void>): Promise<void> {
-  const app = makeApp()
-  const stopping = new AbortController()
-  const ready = new Latch()
-  const lines: string[] = []
-  const note = (message: string): void => void lines.push(message)
-  let server: MetricsServer | undefined
-  const ended = app.start(stopping.signal, {
-    cluster: config,
-    log: { debug: note, info: note, warn: note, error: note },
-    onAssembled: ({ manager, metrics }) => {
-      server = metrics
-      void manager.elected.then(() => ready.open())
-    },
-  })
-  await Promise.race([ready.opened, ended])
-  try {
-    await work({
-      lines,
-      scrape: (token) =>
-        ask1(server!.port!, {
-          path: '/metrics',
-          method: 'GET',
-          ...{ rejectUnauthorized: false },
-          headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-        }),
-    })
-  } finally {
-    stopping.abort()
-    await ended
-  }
+interface Running {
+  readonly lines: string[]
+  scrape(token?: string): Promise<Answer>
 }
 
-test('200 with the right, 403 without it, 401 with a wrong, an expired or no token', { skip }, async () => {
+function scraped(config: ClusterConfig, work: (running: Running) => Promise<void>): Promise<void> {
+  const lines: string[] = []
+  const note = (message: string): void => void lines.push(message)
+  const log = { debug: note, info: note, warn: note, error: note }
+  return running(makeApp(), { cluster: config, log }, ({ metrics }) =>
+    work({
+      lines,
+      scrape: (token) =>
+        ask1(metrics!.port!, {
+          ...{ path: '/metrics', method: 'GET', rejectUnauthorized: false },
+          headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        }),
+    }))
+}
+
+test('200 with the right, 403 without it, 401 with a wrong, an expired or no token', { skip: noPlane }, async () => {
   const uid = await account('reader', ['/metrics'])
   await account('other', ['/metric', '/metrics/'])
-  await running(envtest.config, async ({ scrape, lines }) => {
+  await scraped(plane.envtest.config, async ({ scrape, lines }) => {
     const good = await scrape(await requested('reader'))
     assert.equal(good.status, 200)
     assert.match(good.text, /^controller_runtime_reconcile_total\{controller="configmap",result="success"\} \d+$/m)
@@ -147,27 +111,27 @@ test('200 with the right, 403 without it, 401 with a wrong, an expired or no tok
   })
 })
 
-test("the operator's own rights decide: without them 500 and one line with the remedy", { skip }, async () => {
+test("the operator's own rights decide: without them 500 and one line with the remedy", { skip: noPlane }, async () => {
   const app = makeApp()
   const reader = metricsReader(app.description.options, {}) as { rules: [{ nonResourceURLs: string[] }] }
   await account('asking', reader.rules[0].nonResourceURLs)
   const token = await requested('asking')
   const rights = { metadata: { name: 'scraped' } }
   const reads = { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }
-  await client.create(ClusterRole, { ...rights, rules: [reads] })
-  await client.create(ClusterRoleBinding, {
+  await plane.client.create(ClusterRole, { ...rights, rules: [reads] })
+  await plane.client.create(ClusterRoleBinding, {
     ...rights,
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'scraped' },
     subjects: [{ kind: 'User', name: 'scraped', apiGroup: 'rbac.authorization.k8s.io' }],
   })
-  await running(await envtest.addUser('scraped'), async ({ scrape, lines }) => {
+  await scraped(await plane.envtest.addUser('scraped'), async ({ scrape, lines }) => {
     assert.equal((await scrape(token)).status, 500)
     assert.match(
       lines.at(-1)!,
       /^Cannot authorize a request to an endpoint: Cannot create a TokenReview: .*tokenreviews\.authentication\.k8s\.io is forbidden: User "scraped" .*; its ServiceAccount needs the right to create tokenreviews/,
     )
     assert.ok(!lines.join().includes(token))
-    await client.edit(ClusterRole, { name: 'scraped' }, (role) => {
+    await plane.client.edit(ClusterRole, { name: 'scraped' }, (role) => {
       // The rule that `kubeloop manifests` prints.
       role.rules = rightsOf(app.description, NAMESPACE).everywhere as never
     })

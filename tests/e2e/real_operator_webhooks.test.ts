@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { Cluster, defineResource, httpTransport, type Operator, operator } from 'kubeloop'
+import { test } from 'node:test'
+import { defineResource, type Operator, operator } from 'kubeloop'
 import {
   CustomResourceDefinition as Definition,
   ResourceQuota,
@@ -14,52 +14,17 @@ import {
 } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
-import type { Transport } from '../../lib/core/transport.ts'
-import type { Client } from '../../lib/client/client.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { watching } from './watching.ts'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
+import { running } from './running.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
+const plane = realPlane()
 
-let envtest: Envtest
-let transport: Transport & { close(): void }
-let client: Client
-before(async () => {
-  if (skip) return
-  envtest = await startEnvtest()
-  transport = httpTransport(envtest.config)
-  client = new Cluster({ name: 'test', transport, log: silentLog }).client
-})
-after(async () => {
-  transport?.close()
-  await envtest?.stop()
-})
-
-/** Runs an operator while `work` runs. */
-async function running(
-  what: Operator,
-  work: () => Promise<void>,
-  options: Parameters<Operator['start']>[1] = {},
-): Promise<void> {
-  const stopping = new AbortController()
-  const ready = new Latch()
-  const ended = what.start(stopping.signal, {
-    cluster: envtest.config,
-    log: silentLog,
-    ...options,
-    onAssembled: ({ manager }) => void manager.elected.then(() => ready.open()),
-  })
-  await Promise.race([ready.opened, ended])
-  try {
-    await work()
-  } finally {
-    stopping.abort()
-    await ended
-  }
-}
+const leading = (app: Operator, work: () => Promise<void>, options: Parameters<Operator['start']>[1] = {}) =>
+  running(app, { cluster: plane.envtest.config, ...options }, work)
 
 const at = (name: string) => ({ metadata: { namespace: 'default', name } })
 
@@ -78,55 +43,57 @@ function ordered(port: number, failurePolicy: 'Fail' | 'Ignore' | undefined) {
 }
 
 const calling = /failed calling webhook "validate-orders-example-com-v1-thing\.orders\.kubeloop"/
-const create = (name: string): Promise<unknown> => client.create(Thing, { ...at(name), spec: {} })
+const create = (name: string): Promise<unknown> => plane.client.create(Thing, { ...at(name), spec: {} })
 const configurations = async (): Promise<number> =>
-  (await client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })).length
+  (await plane.client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })).length
 /** New webhooks have `Ignore` for ten minutes; this is what they have later. */
 const settled = async (): Promise<void> => {
-  for (const each of await client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })) {
+  for (const each of await plane.client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })) {
     const json = each.webhooks!.map((_, i) => ({ op: 'replace', path: `/webhooks/${i}/failurePolicy`, value: 'Fail' }))
-    await client.patch(Configuration, each, { json })
+    await plane.client.patch(Configuration, each, { json })
   }
 }
 
-test('an uninstall: the objects, the operator, its configurations, the definitions', { skip }, async () => {
+test('an uninstall: the objects, the operator, its configurations, the definitions', { skip: noPlane }, async () => {
   const port = await freePort()
   const made = ordered(port, 'Fail')
   made.controllerFor(Thing).finalize(async () => {}).reconcile(async () => {})
-  await running(made, async () => {
+  await leading(made, async () => {
     await settled()
     await create('a')
     const ending = new AbortController()
-    const { watching: things, ended } = watching(transport, Thing, ending.signal)
+    const { watching: things, ended } = watching(plane.transport, Thing, ending.signal)
     await things.until('default/a', 'finalizer', (found) => Boolean(found?.metadata.finalizers?.length))
-    await client.deleteAll(Thing, { namespace: 'default' })
-    while ((await client.list(Thing)).length > 0) await client.get(Thing, at('a').metadata)
+    await plane.client.deleteAll(Thing, { namespace: 'default' })
+    while ((await plane.client.list(Thing)).length > 0) await plane.client.get(Thing, at('a').metadata)
     ending.abort()
     await ended
   })
   await assert.rejects(create('b'), calling, 'the operator is gone, its configuration is not')
-  await client.deleteAll(Configuration, { labels: 'kubeloop.dev/operator=orders' })
+  await plane.client.deleteAll(Configuration, { labels: 'kubeloop.dev/operator=orders' })
   assert.equal(await configurations(), 0)
   await create('b')
-  await client.deleteAll(Thing, { namespace: 'default' })
-  await client.delete(Definition, { name: 'things.orders.example.com' })
-  while (await client.get(Definition, { name: 'things.orders.example.com' })) await client.list(Configuration)
+  await plane.client.deleteAll(Thing, { namespace: 'default' })
+  await plane.client.delete(Definition, { name: 'things.orders.example.com' })
+  while (await plane.client.get(Definition, { name: 'things.orders.example.com' })) {
+    await plane.client.list(Configuration)
+  }
 })
 
-test('an upgrade that removes a webhook: first it is ignored, then it is gone', { skip }, async () => {
+test('an upgrade that removes a webhook: first it is ignored, then it is gone', { skip: noPlane }, async () => {
   const port = await freePort()
   const next = ordered(port, undefined)
   /** A replica of the next version, while one of the last version leads. */
   const follower = { crds: 'ignore', leaderElection: false } as const
-  await running(ordered(port, 'Fail'), async () => {
+  await leading(ordered(port, 'Fail'), async () => {
     await settled()
     await create('c')
   })
-  await running(next, () => assert.rejects(create('d'), calling), follower)
-  await running(ordered(port, 'Ignore'), () => create('e') as Promise<void>)
-  await running(next, () => create('f') as Promise<void>, follower)
+  await leading(next, () => assert.rejects(create('d'), calling), follower)
+  await leading(ordered(port, 'Ignore'), () => create('e') as Promise<void>)
+  await leading(next, () => create('f') as Promise<void>, follower)
   assert.equal(await configurations(), 1)
-  await running(next, () => create('g') as Promise<void>)
+  await leading(next, () => create('g') as Promise<void>)
   assert.equal(await configurations(), 0)
 })
 
@@ -141,9 +108,9 @@ function checked(kind: typeof ServiceAccount | typeof ResourceQuota, url: string
 }
 
 const dryRun = (kind: typeof ServiceAccount | typeof ResourceQuota): Promise<unknown> =>
-  client.create(kind as typeof ServiceAccount, at(`dry-${crypto.randomUUID()}`), { dryRun: true })
+  plane.client.create(kind as typeof ServiceAccount, at(`dry-${crypto.randomUUID()}`), { dryRun: true })
 
-test('a folder with a new CA replaces a pair without a failed call', { skip }, async () => {
+test('a folder with a new CA replaces a pair without a failed call', { skip: noPlane }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
   const write = async (): Promise<void> => {
     const authority = await createAuthority()
@@ -159,7 +126,7 @@ test('a folder with a new CA replaces a pair without a failed call', { skip }, a
     if (line === 'Serving webhooks with a new certificate') served.open()
   }
   try {
-    await running(checked(ServiceAccount, `https://127.0.0.1:${port}`, { port, certs: folder }), async () => {
+    await leading(checked(ServiceAccount, `https://127.0.0.1:${port}`, { port, certs: folder }), async () => {
       await write()
       let isServed = false
       void served.opened.then(() => (isServed = true))
@@ -170,7 +137,7 @@ test('a folder with a new CA replaces a pair without a failed call', { skip }, a
   }
 })
 
-test('a replica of a release with another Secret is called before it leads', { skip }, async () => {
+test('a replica of a release with another Secret is called before it leads', { skip: noPlane }, async () => {
   const [port, own, other] = [await freePort(), await freePort(), await freePort()]
   let [back, calls] = [own, 0]
   const sockets = new Set<Socket>()
@@ -185,10 +152,10 @@ test('a replica of a release with another Secret is called before it leads', { s
   const stopping = new AbortController()
   const ready = new Latch()
   try {
-    await running(release(own, 'first'), async () => {
+    await leading(release(own, 'first'), async () => {
       await dryRun(ResourceQuota)
       const ended = release(other, 'second').start(stopping.signal, {
-        ...{ cluster: envtest.config, log: silentLog },
+        ...{ cluster: plane.envtest.config, log: silentLog },
         onAssembled: ({ manager }) => void manager.ready(stopping.signal).then(() => ready.open(), () => {}),
       })
       await Promise.race([ready.opened, ended])

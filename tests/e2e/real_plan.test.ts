@@ -1,42 +1,30 @@
 /** `kubeloop plan` of three examples on a real API server, whose audit log shows that nothing is written. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import process from 'node:process'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Client, Operator } from 'kubeloop'
 import { ConfigMap, Deployment, Namespace, Secret } from 'kubeloop/kinds'
 import { sleep, systemClock } from '../../lib/async/clock.ts'
 import type { Plan } from '../../lib/cli/plan/result.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { Foo } from '../../examples/1_sample_controller.ts'
 import { Claim, Pool } from '../../examples/4_pools_and_claims.ts'
 import { inFolder } from '../cli/dev_command.ts'
 import { silent } from '../testing/worlds.ts'
 import { REPO } from './operator_process.ts'
-
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
 
 /** All requests of this user are those of plan. */
 const PLANNER = 'planner'
 const POLICY =
   'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{ level: Metadata }]\n'
 
-let folder: string
-let envtest: Envtest
-before(async () => {
-  if (skip) return
-  folder = mkdtempSync(join(tmpdir(), 'kubeloop-audit-'))
+const plane = realPlane((folder) => {
   writeFileSync(join(folder, 'policy.yaml'), POLICY)
   const flags = [`--audit-policy-file=${folder}/policy.yaml`, `--audit-log-path=${folder}/audit.log`]
-  envtest = await startEnvtest({ extraArgs: { apiServer: flags } })
-})
-after(async () => {
-  await envtest?.stop()
-  if (folder) rmSync(folder, { recursive: true, force: true })
+  return { extraArgs: { apiServer: flags } }
 })
 
 interface AuditEntry {
@@ -46,7 +34,7 @@ interface AuditEntry {
 }
 
 function requestsOfPlan(): readonly AuditEntry[] {
-  const lines = readFileSync(join(folder, 'audit.log'), 'utf8').split('\n').filter(Boolean)
+  const lines = readFileSync(join(plane.folder, 'audit.log'), 'utf8').split('\n').filter(Boolean)
   return lines.map((line) => JSON.parse(line) as AuditEntry).filter(({ user }) => user.username === PLANNER)
 }
 
@@ -66,7 +54,7 @@ async function runUntilRest(app: Operator): Promise<void> {
   const stop = new AbortController()
   const { promise: assembled, resolve } = Promise.withResolvers<() => boolean>()
   const running = app.start(stop.signal, {
-    ...{ cluster: envtest.config, leaderElection: false, crds: 'install', log: silent },
+    ...{ cluster: plane.envtest.config, leaderElection: false, crds: 'install', log: silent },
     onAssembled: ({ controllers }) =>
       resolve(() => [...controllers.values()].every(({ idle, isWaiting }) => idle && !isWaiting)),
   })
@@ -130,7 +118,7 @@ const EXAMPLES: readonly Example[] = [
 for (const { file, edits, kinds, objects, planned } of EXAMPLES) {
   test(
     `${file}: nothing to do after it ran, then exactly what a change of it changes`,
-    { skip },
+    { skip: noPlane },
     () =>
       inFolder(async (project) => {
         const text = readFileSync(join(REPO, 'examples', file), 'utf8')
@@ -141,7 +129,7 @@ for (const { file, edits, kinds, objects, planned } of EXAMPLES) {
         }
         project.write('old.ts', text)
         project.write('new.ts', edited)
-        project.write('kubeconfig', envtest.kubeconfig(await envtest.addUser(PLANNER, ['system:masters'])))
+        project.write('kubeconfig', plane.envtest.kubeconfig(await plane.envtest.addUser(PLANNER, ['system:masters'])))
         const load = async (name: string): Promise<Operator> =>
           (await import(pathToFileURL(join(project.path, name)).href) as { default: Operator }).default
         const plan = async (name: string): Promise<Plan & { readonly code: number }> => {
@@ -149,7 +137,7 @@ for (const { file, edits, kinds, objects, planned } of EXAMPLES) {
           assert.ok(code !== 1, err + out)
           return { ...JSON.parse(out) as Plan, code }
         }
-        const { client } = envtest
+        const { client } = plane.envtest
         // Their definitions come first.
         await runUntilRest(await load('old.ts'))
         await objects(client)

@@ -3,43 +3,30 @@
  * the embedded API does not show runs always, the rest with KUBELOOP_ALL_RIGHTS.
  */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { httpTransport } from 'kubeloop'
+import { test } from 'node:test'
 import { CRD } from '../../lib/core/resource.ts'
 import { sleep, systemClock } from '../../lib/async/clock.ts'
 import type { Right } from '../../lib/rights/rules.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { clientOf, type OpenStage, recordedRights, removals, type Scenario, withRights } from './least_rights.ts'
 import { clean, GRANTS, REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
+import { noPlane, realPlane } from '../tools/real_plane.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
-
-let envtest: Envtest
-let admin: ReturnType<typeof httpTransport>
-before(async () => {
-  if (skip) return
-  // With it, an owner reference that blocks deletion needs a right, as on OpenShift.
-  const plugin = '--enable-admission-plugins=OwnerReferencesPermissionEnforcement'
-  envtest = await startEnvtest({ extraArgs: { apiServer: [plugin] } })
-  admin = httpTransport(envtest.config)
-})
-after(async () => {
-  admin?.close()
-  await envtest?.stop()
-})
+// With it, an owner reference that blocks deletion needs a right, as on OpenShift.
+const plugin = '--enable-admission-plugins=OwnerReferencesPermissionEnforcement'
+const plane = realPlane(() => ({ extraArgs: { apiServer: [plugin] } }))
 
 const open: OpenStage = async ({ needsNoDefinitions = false }) => {
-  const client = clientOf(admin)
+  const client = clientOf(plane.transport)
   await clean(client, needsNoDefinitions)
   while (needsNoDefinitions && (await client.list(CRD)).length > 0) await sleep(systemClock, 5)
   return {
-    admin,
+    admin: plane.transport,
     as: (namespace, account) => (request) =>
-      admin({
+      plane.transport({
         ...request,
         headers: { ...request.headers, 'impersonate-user': userOf(namespace, account) },
       }),
-    config: { server: envtest.config.server },
+    config: { server: plane.envtest.config.server },
     async inEffect(namespace, account, grants) {
       // One of each role: a role and its binding are seen as a whole.
       const roles = new Map(grants.map((grant) => [grant.namespace, grant]))
@@ -57,7 +44,7 @@ function userOf(namespace: string, account: string): string {
 async function allows(user: string, { namespace = '', group, resource, verb, name }: Right): Promise<boolean> {
   const [plural, subresource] = resource.split('/')
   const resourceAttributes = { namespace, verb, group, resource: plural, subresource, name }
-  const { body } = await admin({
+  const { body } = await plane.transport({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
     headers: { 'content-type': 'application/json' },
@@ -91,7 +78,7 @@ for (
     'roles of its own': GRANTS,
   })
 ) {
-  const skipped = skip || (scenario === SAMPLE ? false : rest)
+  const skipped = noPlane || (scenario === SAMPLE ? false : rest)
   test(
     `${title}: the least roles are enough, and none of their rights is too much`,
     { skip: skipped },

@@ -7,7 +7,7 @@ import { ownKinds } from '../../../lib/operator/used_kinds.ts'
 import { describeWebhooks } from '../../../lib/operator/webhooks/describe.ts'
 import { httpTransport } from '../../../lib/runtime/net/transport.ts'
 import { crdOf } from '../../../lib/schema/crds.ts'
-import { type Envtest, startEnvtest } from '../../../lib/testing/envtest.ts'
+import { type Envtest } from '../../../lib/testing/envtest.ts'
 import { siteOperator } from '../files/matrix_operator.ts'
 import { type Deployment, issueCertificates, type Pod, type Release, roll, startPod, until } from './pods.ts'
 import { FOLLOW_MS, Service } from './service.ts'
@@ -31,10 +31,8 @@ const RESTORED_MS = 4000
 /** Until the API server uses what was written, and connects again. */
 const SETTLE_MS = 1500
 
-/** Starts a control plane whose Services are addresses of the loopback interface. */
-export function startPlane(): Promise<Envtest> {
-  return startEnvtest({ extraArgs: { apiServer: ['--service-cluster-ip-range=127.96.0.0/16'] } })
-}
+/** A control plane whose Services are addresses of the loopback interface. */
+export const PLANE = { extraArgs: { apiServer: ['--service-cluster-ip-range=127.96.0.0/16'] } }
 
 /** `name`: of the operator, its group and its namespace. */
 function stateOf(cell: Cell, name: string, envtest: Envtest, send: Send, folder: string) {

@@ -8,8 +8,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { runCell, startPlane } from './cell.ts'
+import { PLANE, runCell } from './cell.ts'
 import { AXES, type Cell } from './verdict.ts'
+import { startEnvtest } from '../../../lib/testing/envtest.ts'
 
 const axes = Object.entries<readonly string[]>(AXES)
 const chosen = axes.map(([axis, all]) => [axis, { type: 'string' as const, default: all.join() }] as const)
@@ -26,7 +27,7 @@ for (const [axis, all] of axes) {
 if (values.output) mkdirSync(values.output, { recursive: true })
 const rows: string[] = []
 let failed = 0
-const envtest = await startPlane()
+const envtest = await startEnvtest(PLANE)
 // The workers share the iterator.
 const left = cells.entries()
 const work = async (): Promise<void> => {
