@@ -7,10 +7,8 @@ import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { systemClock } from '../../lib/async/clock.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { recorder } from '../client/transports.ts'
-
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
+import { noPlane, withPlane } from '../tools/real_plane.ts'
 
 /** Tests the verbs of a generated API, and its error on a refusal. */
 async function testVerbs(config: ClusterConfig): Promise<void> {
@@ -72,14 +70,11 @@ test('a generated API works with the embedded API over TLS, with a private CA', 
   }
 })
 
-test('a generated API works with a real API server and a client certificate', { skip, timeout: 100_000 }, async () => {
-  const envtest = await startEnvtest()
-  try {
-    await testVerbs(envtest.config)
-  } finally {
-    await envtest.stop()
-  }
-})
+test(
+  'a generated API works with a real API server and a client certificate',
+  { skip: noPlane, timeout: 100_000 },
+  () => withPlane(({ config }) => testVerbs(config)),
+)
 
 test('an unreachable server throws a NetworkError with host and phase, without the token', async () => {
   const { CoreV1Api } = await import('@kubernetes/client-node')

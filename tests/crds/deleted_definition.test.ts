@@ -9,10 +9,9 @@ import { Latch } from '../../lib/async/latch.ts'
 import { Api } from '../../lib/client/api.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/crds/install.ts'
-import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { restingClock, starting } from '../operator/starting.ts'
 import { CRD } from '../../lib/core/resource.ts'
+import { noPlane, withPlane } from '../tools/real_plane.ts'
 
 const DEFINITION = { resource: CRD, name: 'sites.gone.example.com' }
 const never = new AbortController().signal
@@ -57,46 +56,39 @@ test('embedded: a deleted CRD is reported once, not installed again, and its kin
   assert.equal(started.outcome(), 'resolved')
 })
 
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to delete definitions from'
-
-test('real: the same', { skip, timeout: 110_000 }, async () => {
-  const envtest = await startEnvtest()
-  const connection = httpTransport(envtest.tokenConfig)
-  const api = new Api({ transport: connection })
-  const stopping = new AbortController()
-  const [before, gone, again, after] = [new Latch(), new Latch(), new Latch(), new Latch()]
-  const warnings: string[] = []
-  try {
-    const app = appOf((name) => (name === 'a' ? before : after).open())
-    const running = app.start(stopping.signal, {
-      cluster: envtest.tokenConfig,
-      serves: false,
-      log: {
-        ...silentLog,
-        info: (message) => void (message === 'Watching sites.gone.example.com again' && again.open()),
-        warn: (message) => {
-          warnings.push(message)
-          if (GONE.test(message)) gone.open()
+test('real: the same', { skip: noPlane, timeout: 110_000 }, () =>
+  withPlane(async (envtest, transport) => {
+    const api = new Api({ transport })
+    const stopping = new AbortController()
+    const [before, gone, again, after] = [new Latch(), new Latch(), new Latch(), new Latch()]
+    const warnings: string[] = []
+    try {
+      const app = appOf((name) => (name === 'a' ? before : after).open())
+      const running = app.start(stopping.signal, {
+        cluster: envtest.tokenConfig,
+        serves: false,
+        log: {
+          ...silentLog,
+          info: (message) => void (message === 'Watching sites.gone.example.com again' && again.open()),
+          warn: (message) => {
+            warnings.push(message)
+            if (GONE.test(message)) gone.open()
+          },
         },
-      },
-    })
-    const dependencies = { api, clock: systemClock, log: silentLog, fieldManager: 'test' }
-    await installCrds([Site], dependencies, never)
-    await api.create({ resource: Site, namespace: 'default', name: 'a' }, named('a'), {})
-    await Promise.race([before.opened, running])
-    await api.delete(DEFINITION, {})
-    await Promise.race([gone.opened, running])
-    await installCrds([Site], dependencies, never)
-    await api.create({ resource: Site, namespace: 'default', name: 'b' }, named('b'), {})
-    await Promise.race([Promise.all([again.opened, after.opened]), running])
-    assert.equal(warnings.filter((each) => GONE.test(each)).length, 1, warnings.join('\n'))
-    stopping.abort()
-    await running
-  } finally {
-    stopping.abort()
-    connection.close()
-    await envtest.stop()
-  }
-})
+      })
+      const dependencies = { api, clock: systemClock, log: silentLog, fieldManager: 'test' }
+      await installCrds([Site], dependencies, never)
+      await api.create({ resource: Site, namespace: 'default', name: 'a' }, named('a'), {})
+      await Promise.race([before.opened, running])
+      await api.delete(DEFINITION, {})
+      await Promise.race([gone.opened, running])
+      await installCrds([Site], dependencies, never)
+      await api.create({ resource: Site, namespace: 'default', name: 'b' }, named('b'), {})
+      await Promise.race([Promise.all([again.opened, after.opened]), running])
+      assert.equal(warnings.filter((each) => GONE.test(each)).length, 1, warnings.join('\n'))
+      stopping.abort()
+      await running
+    } finally {
+      stopping.abort()
+    }
+  }))

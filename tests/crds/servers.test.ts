@@ -13,14 +13,13 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { createCrds, installCrds } from '../../lib/crds/install.ts'
 import { verifyCrds } from '../../lib/crds/verify.ts'
-import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { schemaChanges } from '../../lib/schema/schema_changes.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { recorder } from '../client/transports.ts'
 import { stored as storedBy } from '../schema/json_schema.ts'
 import { anyNode, withDefaults } from '../schema/random_schemas.ts'
 import { isWhole, unionNode } from '../schema/random_unions.ts'
 import { helperShapes, ruleShapes, shapes } from '../schema/shapes.ts'
+import { noPlane, withPlane } from '../tools/real_plane.ts'
 
 const never = new AbortController().signal
 
@@ -355,31 +354,25 @@ for (const [name, run] of CASES) {
   test(`embedded: ${name}`, () => run(setup(new ApiServer().handle)))
 }
 
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver to install definitions in'
-
-test('real: the same, and a default of null is dropped', { skip, timeout: 110_000 }, async () => {
-  const envtest = await startEnvtest()
-  const transport = httpTransport(envtest.tokenConfig)
-  const failures: string[] = []
-  try {
-    for (const [name, run] of CASES) {
-      await run(setup(transport)).catch((error: Error) => failures.push(`${name}: ${error.message}`))
-    }
-    const { crd } = defineResource({
-      group: 'null.example.com',
-      version: 'v1',
-      kind: 'Null',
-      spec: z.object({ a: z.string().nullable().default('x') }),
-    }).definition!
-    const text = JSON.stringify(crd).replace('"default":"x"', '"default":null')
-    await setup(transport).api.create({ resource: CRD }, JSON.parse(text) as object, {})
-    const there = JSON.stringify(await setup(transport).api.get({ resource: CRD, name: crd.metadata.name }))
-    assert.ok(text.includes('"default":null') && !there.includes('"default":'))
-  } finally {
-    transport.close()
-    await envtest.stop()
-  }
-  assert.deepEqual(failures, [])
-})
+test(
+  'real: the same, and a default of null is dropped',
+  { skip: noPlane, timeout: 110_000 },
+  () =>
+    withPlane(async (_, transport) => {
+      const failures: string[] = []
+      for (const [name, run] of CASES) {
+        await run(setup(transport)).catch((error: Error) => failures.push(`${name}: ${error.message}`))
+      }
+      const { crd } = defineResource({
+        group: 'null.example.com',
+        version: 'v1',
+        kind: 'Null',
+        spec: z.object({ a: z.string().nullable().default('x') }),
+      }).definition!
+      const text = JSON.stringify(crd).replace('"default":"x"', '"default":null')
+      await setup(transport).api.create({ resource: CRD }, JSON.parse(text) as object, {})
+      const there = JSON.stringify(await setup(transport).api.get({ resource: CRD, name: crd.metadata.name }))
+      assert.ok(text.includes('"default":null') && !there.includes('"default":'))
+      assert.deepEqual(failures, [])
+    }),
+)

@@ -24,8 +24,8 @@ import { type ChildProcess, startProcess } from '../../lib/runtime/os/child_proc
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { LEASE } from '../leader/candidates.ts'
+import { noPlane } from '../tools/real_plane.ts'
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 const REPS = Number(process.env['FENCING_REPS'] ?? 1)
 const LANES = Number(process.env['FENCING_LANES'] ?? 1)
 const DURATION_MS = 3000
@@ -127,7 +127,7 @@ type Figures = Awaited<ReturnType<typeof repetition>>
 
 test(
   'a leader that is suspended past its lease and resumed begins no write after its fence, nor over its successor',
-  { skip },
+  { skip: noPlane },
   async () => {
     const envtest = await startEnvtest()
     const folder = mkdtempSync(join(tmpdir(), 'kubeloop-fencing-'))

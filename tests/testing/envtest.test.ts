@@ -10,8 +10,7 @@ import { ConfigMap, Pod } from 'kubeloop/kinds'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { withFolder } from '../tools/folder.ts'
-
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
+import { noPlane } from '../tools/real_plane.ts'
 
 test('without KUBEBUILDER_ASSETS, or with programs missing, the error has a remedy', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'envtest-empty-'))
@@ -68,7 +67,7 @@ test('if a program ends or is never ready, the start fails with its output and r
 
 test(
   'a control plane serves its users, survives a crash of its API server, and leaves nothing behind',
-  { skip, timeout: 120_000 },
+  { skip: noPlane, timeout: 120_000 },
   async () => {
     const lines: string[] = []
     const log = { debug() {}, info: (line: string) => void lines.push(line), warn() {}, error() {} }
@@ -130,7 +129,7 @@ test(
 
 test(
   'kept data is used at the next start, and the garbage collector runs if enabled',
-  { skip, timeout: 120_000 },
+  { skip: noPlane, timeout: 120_000 },
   async () => {
     await withFolder(async (data) => {
       const first = await startEnvtest({ dataDir: data })
@@ -170,7 +169,7 @@ test(
   },
 )
 
-test('when its process is killed, the control plane ends too', { skip, timeout: 120_000 }, async () => {
+test('when its process is killed, the control plane ends too', { skip: noPlane, timeout: 120_000 }, async () => {
   const script = new URL('files/start_envtest.ts', import.meta.url).pathname
   const arguments_ = 'Deno' in globalThis ? ['run', '-A', '--no-check', script] : [script]
   const child = spawn(process.execPath, arguments_, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -7,6 +7,7 @@ import { ConfigMap, Deployment, Pod } from 'kubeloop/kinds'
 import { testCluster } from 'kubeloop/testing'
 import * as z from 'zod'
 import { ref, silent } from './worlds.ts'
+import { noPlane } from '../tools/real_plane.ts'
 
 const COPY = { group: 'c.example', kind: 'Copy' }
 const Copy = defineResource({ ...COPY, version: 'v1', spec: z.object({ text: z.string() }) })
@@ -78,10 +79,9 @@ test('a context that does not exist is an error, and so are other clusters, whic
     }
   }))
 
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 test(
   'the same test on a real control plane; what only a world has is an error',
-  { skip, timeout: 100_000 },
+  { skip: noPlane, timeout: 100_000 },
   () =>
     at('envtest', async () => {
       await theTest()

@@ -1,7 +1,6 @@
 /** The real API server of the generators, from KUBEBUILDER_ASSETS. */
 import type { HttpRequest } from '../../lib/core/transport.ts'
-import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { withPlane } from './real_plane.ts'
 
 export interface ApiServer {
   /** As in `v1.36.3`. */
@@ -12,24 +11,20 @@ export interface ApiServer {
 }
 
 /** Calls `work` with a new server. */
-export async function withApiServer(work: (server: ApiServer) => Promise<void>): Promise<void> {
-  const envtest = await startEnvtest()
-  const transport = httpTransport(envtest.config)
-  const send: ApiServer['send'] = async (method, path, body) => {
-    const headers = { 'content-type': 'application/json', accept: 'application/json' }
-    const answer = await transport({ method, path, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
-    return { status: answer.status, text: await answer.body.text() }
-  }
-  const ask: ApiServer['ask'] = async (path, method = 'GET', body = undefined) => {
-    const { status, text } = await send(method, path, body)
-    if (status >= 300) throw new Error(`Cannot ${method} ${path}: ${status} ${text}`)
-    return JSON.parse(text)
-  }
-  try {
+export function withApiServer(work: (server: ApiServer) => Promise<void>): Promise<void> {
+  return withPlane(async (_, transport) => {
+    const send: ApiServer['send'] = async (method, path, body) => {
+      const headers = { 'content-type': 'application/json', accept: 'application/json' }
+      const json = body !== undefined && { body: JSON.stringify(body) }
+      const answer = await transport({ method, path, headers, ...json })
+      return { status: answer.status, text: await answer.body.text() }
+    }
+    const ask: ApiServer['ask'] = async (path, method = 'GET', body = undefined) => {
+      const { status, text } = await send(method, path, body)
+      if (status >= 300) throw new Error(`Cannot ${method} ${path}: ${status} ${text}`)
+      return JSON.parse(text)
+    }
     const { gitVersion } = await ask<{ gitVersion: string }>('/version')
     await work({ version: gitVersion, send, ask })
-  } finally {
-    transport.close()
-    await envtest.stop()
-  }
+  })
 }

@@ -1,4 +1,4 @@
-/** A real control plane for the tests of a file, from KUBEBUILDER_ASSETS. */
+/** A real control plane for a test, or for all of a file, from KUBEBUILDER_ASSETS. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,5 +59,19 @@ export function realPlane(
     get client(): Cluster['client'] {
       return admin.client
     },
+  }
+}
+
+/** Calls `work` with a new control plane and a connection to it. */
+export async function withPlane(
+  work: (envtest: Envtest, transport: ClosableTransport) => Promise<void>,
+): Promise<void> {
+  const envtest = await startEnvtest()
+  const transport = httpTransport(envtest.tokenConfig)
+  try {
+    await work(envtest, transport)
+  } finally {
+    transport.close()
+    await envtest.stop()
   }
 }

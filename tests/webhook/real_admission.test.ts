@@ -18,8 +18,7 @@ import { admissionHandler } from '../../lib/webhook/admission_handler.ts'
 import { admissionPath, type AdmissionPhase } from '../../lib/webhook/admission_path.ts'
 import { type CommandResult, runCommand } from '../tools/run_command.ts'
 import { Site } from './admitting.ts'
-
-const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
+import { noPlane } from '../tools/real_plane.ts'
 
 const admission: Admission<ObjectOf<typeof Site>> = {
   default(draft) {
@@ -43,21 +42,25 @@ const admission: Admission<ObjectOf<typeof Site>> = {
 
 type Running = Awaited<ReturnType<typeof start>>
 
-test('a real API server calls the functions, and kubectl shows their answers', { skip, timeout: 120_000 }, async () => {
-  const envtest = await startEnvtest()
-  const folder = mkdtempSync(join(tmpdir(), 'admission-'))
-  const stopping: (() => Promise<void>)[] = []
-  try {
-    const running = await start(envtest, folder, stopping)
-    await objectsAreDefaulted(running)
-    await answersAreShown(running)
-    await storedObjectsCanGo(running)
-  } finally {
-    for (const stop of stopping) await stop()
-    await envtest.stop()
-    rmSync(folder, { recursive: true })
-  }
-})
+test(
+  'a real API server calls the functions, and kubectl shows their answers',
+  { skip: noPlane, timeout: 120_000 },
+  async () => {
+    const envtest = await startEnvtest()
+    const folder = mkdtempSync(join(tmpdir(), 'admission-'))
+    const stopping: (() => Promise<void>)[] = []
+    try {
+      const running = await start(envtest, folder, stopping)
+      await objectsAreDefaulted(running)
+      await answersAreShown(running)
+      await storedObjectsCanGo(running)
+    } finally {
+      for (const stop of stopping) await stop()
+      await envtest.stop()
+      rmSync(folder, { recursive: true })
+    }
+  },
+)
 
 async function start(envtest: Envtest, folder: string, stopping: (() => Promise<void>)[]) {
   writeFileSync(join(folder, 'config'), envtest.kubeconfig(), { mode: 0o600 })

@@ -21,10 +21,7 @@ import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { conversionHandler, CONVERT_PATH } from '../../lib/webhook/conversion.ts'
 import { fromAlpha, fromBeta, Site, SiteV1alpha1 } from './sites.ts'
-
-const skip = process.env['KUBEBUILDER_ASSETS']
-  ? false
-  : 'KUBEBUILDER_ASSETS is not set: there is no real kube-apiserver that converts'
+import { noPlane } from '../tools/real_plane.ts'
 
 /** Back-offs are short, so that the cache returns soon after the webhook. */
 const fastClock: Clock = { ...systemClock, after: (ms, fn) => systemClock.after(ms / 20, fn) }
@@ -113,7 +110,7 @@ function until(informer: Informer, holds: (objects: readonly KubeObject[]) => bo
   })
 }
 
-test('real: from one version to two with a conversion', { skip, timeout: 120_000 }, async () => {
+test('real: from one version to two with a conversion', { skip: noPlane, timeout: 120_000 }, async () => {
   const hook = await webhookOf()
   const envtest = await startEnvtest()
   const folder = mkdtempSync(join(tmpdir(), 'conversion-'))
