@@ -15,7 +15,7 @@
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { checksOf } from './tools/checks.js'
@@ -26,9 +26,6 @@ import { RUNTIMES, versionOf } from './tools/runner/runtimes.js'
 import { Summary } from './tools/runner/summary.js'
 import { Times } from './tools/runner/times.js'
 import { verdicts, withoutPassed } from './tools/runner/verdicts.js'
-
-/** The results of {@link sourcesOf}. */
-const sources = new Map()
 
 /** What the files with random cases import. */
 const FUZZ = 'tools/fuzz.ts'
@@ -185,7 +182,7 @@ async function runGroup({ runtime, files }) {
     const ms = end.msOf(file)
     times.note(`${runtime} ${file}`, ms)
     if (wrong) summary.fail(`${runtime}: ${file}`, wrong, files.length === 1 ? end.output : withoutPassed(end.output))
-    summary.addTests(runtime, file, tests, sourcesOf)
+    summary.addTests(runtime, file, tests)
     return { runtime, file, tests, ms, failed: failed.length + (wrong ? 1 : 0) }
   })
   if (done.some(({ tests }) => tests.some(({ result }) => result === 'failed'))) {
@@ -255,20 +252,6 @@ function environment() {
 
 function read(path) {
   return readFileSync(join(ROOT, path), 'utf8')
-}
-
-/** Returns the text of a file, those of the files beside it, and those of other folders that it imports. */
-function sourcesOf(file) {
-  if (sources.has(file)) return sources.get(file)
-  const folder = dirname(file)
-  const text = read(file)
-  const beside = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.ts')).map((name) =>
-    join(folder, name)
-  )
-  const imported = [...text.matchAll(/ from '(\.\.\/[^']+)'/g)].map(([, path]) => join(folder, path))
-  const found = [text, [...beside, ...imported].filter((path) => path !== file).map(read)]
-  sources.set(file, found)
-  return found
 }
 
 function indent(text) {

@@ -54,8 +54,8 @@ export function openLab(runtimes: readonly string[], beside?: string) {
     goWebhooks: once(() => {
       if (!hasGo()) return skipped("controller-runtime's webhooks")
       const program = join(folder, 'webhooks')
-      execFileSync('go', ['build', '-o', program, './webhooks'], {
-        cwd: join(import.meta.dirname, 'go'),
+      execFileSync('go', ['build', '-o', program, './bench_webhooks'], {
+        cwd: join(import.meta.dirname, '../go'),
         stdio: 'inherit',
       })
       return program

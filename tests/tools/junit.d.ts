@@ -4,8 +4,6 @@ export interface ReportedTest {
   /** Undefined if the runtime does not report it. */
   readonly file: string | undefined
   readonly result: 'passed' | 'failed' | 'skipped'
-  /** 0 if the runtime does not report it. */
-  readonly line: number
   /** The reason of a skip. Only Node reports it. */
   readonly reason: string | undefined
 }

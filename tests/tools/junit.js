@@ -4,7 +4,7 @@
  * Returns the tests in a report, without suites.
  *
  * @param {string} xml
- * @returns {{ name: string, file: string | undefined, result: 'passed' | 'failed' | 'skipped', line: number, reason: string | undefined }[]}
+ * @returns {{ name: string, file: string | undefined, result: 'passed' | 'failed' | 'skipped', reason: string | undefined }[]}
  */
 export function readReport(xml) {
   // Comments and unescaped failure texts may contain tags: drop comments, and unescape last.
@@ -24,12 +24,11 @@ export function readReport(xml) {
       // A file is the outermost suite, or on Node a test if it has none. Bun's and Node's suites are nested; Deno writes "suite > test" as the name, in a suite of its own module.
       const inside = suites.slice(isFileSuite(suites[0]) ? 1 : 0)
       // Of runner/deno_test.js.
-      const [, file, line, name] = /^(\S+\.test\.ts):(\d+) > ([^]*)$/.exec(attribute('name')) ?? []
+      const [, file, name] = /^(\S+\.test\.ts) > ([^]*)$/.exec(attribute('name')) ?? []
       tests.push({
         name: name ?? [...inside, attribute('name')].join(' > '),
         file: file ?? fileOf(suites[0]),
         result: 'passed',
-        line: Number(line ?? attribute('line')),
         reason: undefined,
       })
     } else if (!closing && tests.length > 0) {

@@ -1,6 +1,6 @@
 /**
  * What node:test exports, for test files that share a realm of Deno: hooks are those of the file that has them. A test
- * has the name `FILE:LINE > NAME`, as Deno reports no file. Plain JavaScript, for tests/run.js.
+ * has the name `FILE > NAME`, as Deno reports no file. Plain JavaScript, for tests/run.js.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
@@ -47,10 +47,9 @@ export function beforeEach(hook) {
 export function test(name, ...rest) {
   const file = loading
   const [run, { skip } = {}] = rest.toReversed()
-  const line = new Error().stack.split('\n').find((each) => each.includes(`/${file.path}:`))?.split(':').at(-2) ?? 0
   if (!skip) file.left++
   Deno.test({
-    name: `${file.path}:${line} > ${name}`,
+    name: `${file.path} > ${name}`,
     ignore: Boolean(skip),
     ...{ sanitizeExit: false, sanitizeOps: false, sanitizeResources: false },
     fn: () =>

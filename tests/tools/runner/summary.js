@@ -1,5 +1,4 @@
 /** Counts results, and says at the end what failed and what was skipped. Plain JavaScript, for tests/run.js. */
-import { skipReason } from '../skip_reason.js'
 
 const SLOW_MS = 5000
 
@@ -30,11 +29,11 @@ export class Summary {
     this.#print(`✔ ${name} (${seconds(ms)})${output.trim() ? `\n${indent(output.trim())}` : ''}`)
   }
 
-  /** Counts the tests of a file. `sourcesOf` returns its text and those beside it, for the reasons of skips. */
-  addTests(runtime, file, tests, sourcesOf) {
+  /** Counts the tests of a file. */
+  addTests(runtime, file, tests) {
     for (const test of tests) {
       if (test.result === 'passed') this.#passed++
-      else if (test.result === 'skipped') this.#noteSkip(runtime, file, test, sourcesOf)
+      else if (test.result === 'skipped') this.#noteSkip(runtime, file, test)
       else {
         this.#failed++
         this.#failures.push(`${runtime}: ${file} › ${test.name}`)
@@ -85,8 +84,8 @@ export class Summary {
   print() {
     // Tests with the same reason are one line: an unset variable skips dozens.
     const byReason = new Map()
-    for (const [key, { runtimes, reason, find }] of this.#skips) {
-      const text = `${runtimes.join(', ')}: ${reason ?? find() ?? 'no reason is given'}`
+    for (const [key, { runtimes, reason = 'see its source' }] of this.#skips) {
+      const text = `${runtimes.join(', ')}: ${reason}`
       byReason.set(text, [...(byReason.get(text) ?? []), key])
     }
     for (const [text, keys] of byReason) {
@@ -100,13 +99,12 @@ export class Summary {
     return this.#passed > 0 && this.#failed === 0
   }
 
-  #noteSkip(runtime, file, test, sourcesOf) {
-    const key = `${file} › ${test.name}`
-    // Only Node reports the reason; for a skip elsewhere the source has it, which is searched in the end.
-    const find = () => skipReason(test, ...sourcesOf(file))
-    const known = this.#skips.get(key) ?? { runtimes: [], reason: undefined, find }
+  #noteSkip(runtime, file, { name, reason }) {
+    const key = `${file} › ${name}`
+    // Only Node reports the reason; that of a skip elsewhere is in the source.
+    const known = this.#skips.get(key) ?? { runtimes: [], reason: undefined }
     known.runtimes.push(runtime)
-    known.reason ??= test.reason
+    known.reason ??= reason
     this.#skips.set(key, known)
   }
 }
