@@ -44,9 +44,12 @@ test('a CRD accepts what zod accepts, and refuses what zod refuses', () => {
       if (parsed.success) accepted++
       else if (!valid) refused++
     }),
-    { numRuns: tries(700, 'everywhere') },
+    { numRuns: tries(700) },
   )
-  assert.ok(accepted > 200 && refused > 200, `${accepted} accepted and ${refused} refused: the values are too similar`)
+  assert.ok(
+    accepted > tries(180) && refused > tries(180),
+    `${accepted} accepted and ${refused} refused: the values are too similar`,
+  )
 })
 
 test('a CRD accepts of a union what zod accepts without stripping: only fields of other alternatives are refused', () => {
@@ -60,10 +63,10 @@ test('a CRD accepts of a union what zod accepts without stripping: only fields o
       assert.equal(isValid(crd, kept), isAccepted, `${JSON.stringify(crd)} and ${JSON.stringify(kept)}`)
       counts[isAccepted ? 'accepted' : 'refused']++
     }),
-    { numRuns: tries(300, 'everywhere') },
+    { numRuns: tries(300) },
   )
   assert.ok(
-    counts.accepted > 40 && counts.refused > 40,
+    counts.accepted > tries(30) && counts.refused > tries(30),
     `${counts.accepted} accepted and ${counts.refused} refused: the values are too similar`,
   )
 })
@@ -78,7 +81,7 @@ test('a server stores what zod returns: the same fields pruned, the same default
       assert.ok(jsonEqual(kept, parsed.data), `${JSON.stringify(kept)} is stored, ${JSON.stringify(parsed.data)} read`)
       if (!jsonEqual(kept, value)) filled++
     }),
-    { numRuns: tries(700, 'everywhere') },
+    { numRuns: tries(700) },
   )
-  assert.ok(filled > 40, `only ${filled} values changed`)
+  assert.ok(filled > tries(25), `only ${filled} values changed`)
 })

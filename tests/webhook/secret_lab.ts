@@ -65,7 +65,7 @@ export function linesTo(add: (line: string) => void): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-export interface Lab extends AsyncDisposable {
+export interface Lab {
   readonly clock: TimerClock
   readonly network: Recorder
   readonly api: Api
@@ -75,6 +75,8 @@ export interface Lab extends AsyncDisposable {
   replica(over?: Partial<SelfMadeOptions>): SelfMadeCertificates
   /** Runs a replica. */
   serve(certificates: SelfMadeCertificates): Served
+  /** Runs a replica. Resolves when it serves a pair. */
+  started(over?: Partial<SelfMadeOptions>): Promise<Served & CertificatePair>
   secret(): Promise<KubeObject>
   texts(): Promise<CertificateTexts>
   /** Stores texts in the Secret, as another writer does. */
@@ -103,14 +105,9 @@ export function lab(nowMs: number = Date.UTC(2026, 0, 1), handle = new ApiServer
     stopping.abort()
     await Promise.all(running)
   }
-  return {
-    clock,
-    network,
-    api,
-    log,
-    lines,
+  const one: Lab = {
+    ...{ clock, network, api, log, lines, secret, stop },
     signal: stopping.signal,
-    secret,
     replica: (over) =>
       new SelfMadeCertificates({
         api,
@@ -134,13 +131,24 @@ export function lab(nowMs: number = Date.UTC(2026, 0, 1), handle = new ApiServer
       const served: Served = { pairs, done, refuse: undefined }
       return served
     },
+    async started(over) {
+      const served = one.serve(one.replica(over))
+      return Object.assign(served, await served.pairs.is(() => true))
+    },
     texts: async () => textsOf(await secret()),
     async store(texts) {
       await api.patch(TARGET, 'merge', { data: dataOf(texts) }, {})
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
   }
+  labs.push(one)
+  return one
+}
+
+const labs: Lab[] = []
+
+/** Ends what runs in all labs. */
+export async function stopLabs(): Promise<void> {
+  await Promise.all(labs.map((one) => one.stop()))
 }
 
 /** A Secret of this operator with these texts. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { encodeBase64 } from '../../lib/core/base64.ts'
 import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
@@ -21,9 +21,13 @@ import {
   secretWith,
   Seen,
   type Served,
+  stopLabs,
   TARGET,
   TimerClock,
 } from './secret_lab.ts'
+import type { SelfMadeCertificates } from '../../lib/webhook/self_made_certificates.ts'
+
+after(stopLabs)
 
 const isWatch = ({ path }: { path: string }): boolean => path.includes('watch=true')
 
@@ -73,7 +77,7 @@ test('by default the CA lives ten years and the leaf one', async () => {
 })
 
 test('a second start serves the stored leaf and writes nothing', async () => {
-  await using one = lab()
+  const one = lab()
   await one.replica().bundle(one.signal)
   const { cert } = await one.texts()
   one.network.take()
@@ -84,7 +88,7 @@ test('a second start serves the stored leaf and writes nothing', async () => {
 
 test('content without a pair that can be served is replaced at the start, and other keys of the Secret stay', async () => {
   for (const data of [undefined, { 'tls.crt': 'eA==', 'tls.key': 'eA==', 'ca.crt': 'eA==', other: 'eA==' }]) {
-    await using one = lab()
+    const one = lab()
     await one.api.create(TARGET, { ...secretWith(undefined), ...(data && { data }) }, {})
     const served = one.serve(one.replica())
     const { cert } = await served.pairs.is(() => true)
@@ -95,7 +99,7 @@ test('content without a pair that can be served is replaced at the start, and ot
 })
 
 test('replicas that start at once with a damaged Secret end with one pair', async () => {
-  await using one = lab()
+  const one = lab()
   await one.api.create(TARGET, secretWith({ ca: 'x', caKey: 'x', cert: 'x', key: 'x' }), {})
   const replicas = Array.from({ length: 5 }, () => one.serve(one.replica()))
   await Promise.all(replicas.map(({ pairs }) => pairs.is(() => true)))
@@ -106,7 +110,7 @@ test('replicas that start at once with a damaged Secret end with one pair', asyn
 
 test('a Secret without our label is refused, and not written', async () => {
   for (const labels of [{}, { [OPERATOR_LABEL]: 'other' }]) {
-    await using one = lab()
+    const one = lab()
     await one.api.create(TARGET, secretWith(undefined, labels as never), {})
     one.network.take()
     const message =
@@ -120,7 +124,7 @@ test('a Secret without our label is refused, and not written', async () => {
 
 test('a missing right ends the start with the rule that is needed', async () => {
   for (const [method, verb] of [['GET', 'get'], ['POST', 'create']] as const) {
-    await using one = lab()
+    const one = lab()
     const text =
       `secrets is forbidden: User "x" cannot ${verb} resource "secrets" in API group "" in the namespace "default"`
     one.network.intercept = (request, next) =>
@@ -138,7 +142,7 @@ test('a missing right ends the start with the rule that is needed', async () => 
 })
 
 test('a server that cannot be reached at the start is asked again', async () => {
-  await using one = lab()
+  const one = lab()
   let failures = 2
   one.network.intercept = (request, next) =>
     failures-- > 0 ? Promise.reject(new NetworkError('no route', { phase: 'connect' })) : next(request)
@@ -156,7 +160,7 @@ test('a server that cannot be reached at the start is asked again', async () => 
 })
 
 test('a start ends when the server could not be reached for two minutes, and at once if it refuses the credentials', async () => {
-  await using one = lab()
+  const one = lab()
   one.network.intercept = () => Promise.reject(new NetworkError('no route', { phase: 'connect' }))
   const ended = assert.rejects(one.replica().run(() => {}, one.signal), {
     name: 'ConfigError',
@@ -180,8 +184,7 @@ async function running(): Promise<{ one: Lab; served: Served; next: Awaited<Retu
   const other = lab()
   await other.replica().bundle(other.signal)
   const one = lab()
-  const served = one.serve(one.replica())
-  await served.pairs.is(() => true)
+  const served = await one.started()
   return { one, served, next: await other.texts() }
 }
 
@@ -201,11 +204,10 @@ test('without a watch, and with one that is silent, the Secret is read again', a
   for (
     const [intercepted, ms] of [[() => Promise.resolve(refusal(403, 'Forbidden')), 10_000], [silence, 60_000]] as const
   ) {
-    await using one = lab()
+    const one = lab()
     one.network.intercept = (request, next) => isWatch(request) ? intercepted(request) : next(request)
     const waits = one.clock.waits(ms)
-    const served = one.serve(one.replica())
-    await served.pairs.is(() => true)
+    const served = await one.started()
     await waits
     const other = lab()
     await other.replica().bundle(other.signal)
@@ -236,7 +238,6 @@ test('while the Secret is deleted, damaged, foreign or refused by the server, th
   await one.api.patch(TARGET, 'merge', { metadata: { labels: { [OPERATOR_LABEL]: null } } }, {})
   await one.lines.is((line) => line.includes('lacks the label') && line.endsWith('serving the last certificate'))
   await assertNoKeys(one)
-  await one.stop()
 })
 
 /** The injections of a leader. */
@@ -264,6 +265,13 @@ async function started(agoMs: number) {
   return { one, served, replica, injected: new Injected(), before: await one.texts() }
 }
 
+/** Begins to lead. Resolves when the leader waits for its next check. */
+async function leads(one: Lab, replica: SelfMadeCertificates, { inject } = new Injected()): Promise<void> {
+  const checked = one.clock.waits(60_000)
+  void replica.rotate({ api: one.api, inject }, one.signal)
+  await checked
+}
+
 const casOf = (bundle: string): string[] =>
   bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? []
 
@@ -280,7 +288,6 @@ test('a leader injects the CA, and renews the leaf with the same CA after two th
     ),
   )
   await assertNoKeys(one)
-  await one.stop()
 })
 
 test('a CA is rotated in order: both CAs injected, the leaf, the new CA alone', async () => {
@@ -344,7 +351,6 @@ test('a check that finds a configuration without the bundle begins the wait anew
   await one.clock.advance(2000)
   await served.pairs.is(() => isRenewed())
   assert.notEqual((await one.texts()).cert, before.cert)
-  await one.stop()
 })
 
 test('another leader goes on where the first was stopped', async () => {
@@ -365,7 +371,6 @@ test('another leader goes on where the first was stopped', async () => {
   await one.clock.advance(10_000)
   await served.pairs.is((pair) => readCertificate(pair.cert)!.isIssuedBy(ca))
   assert.equal(casOf((await one.texts()).ca)[1], before.ca)
-  await one.stop()
 })
 
 test('new names are in the leaf before the configurations are written', async () => {
@@ -381,16 +386,15 @@ test('new names are in the leaf before the configurations are written', async ()
   const cert = await injecting.is(() => true)
   assert.ok(readCertificate(cert)!.hasNames(names))
   await served.pairs.is((pair) => pair.cert === cert)
-  await one.stop()
 })
 
 test('at its start a replica adds its names to the leaf, and a renewal has the names of its leader alone', async () => {
   const { handle } = new ApiServer()
-  await using one = lab(undefined, handle)
+  const one = lab(undefined, handle)
   const served = one.serve(one.replica())
   const before = await served.pairs.is(() => true)
   const names = { dnsNames: ['new.default.svc'], ipAddresses: ['::1', '10.0.0.1'] }
-  const { cert } = await one.serve(one.replica({ names })).pairs.is(() => true)
+  const { cert } = await one.started({ names })
   const leaf = readCertificate(cert)!
   assert.ok(leaf.isIssuedBy((await one.texts()).ca) && leaf.hasNames(names) && leaf.hasNames(NAMES))
   await served.pairs.is((pair) => pair.cert === cert)
@@ -411,9 +415,9 @@ test('clocks of machines may differ by an hour; what one made that is further ah
     const ahead = lab(now + aheadMs)
     await ahead.replica().bundle(ahead.signal)
     const before = await ahead.texts()
-    await using one = lab(now)
+    const one = lab(now)
     await one.api.create(TARGET, secretWith(before), {})
-    const { cert } = await one.serve(one.replica()).pairs.is(() => true)
+    const { cert } = await one.started()
     const after = await one.texts()
     assert.deepEqual([cert !== before.cert, after.ca !== before.ca], [isReplaced, isReplaced])
     const [ca] = certificatesIn(after.ca)
@@ -434,9 +438,9 @@ test('at its start a replica renews a leaf that has expired, or that no CA of th
   for (
     const [texts, nowMs] of [[expired, Date.UTC(2025, 0, 1) + LIVES.leafLifeMs], [{ ...expired, cert, key }]] as const
   ) {
-    await using one = lab(nowMs ?? Date.UTC(2025, 0, 1))
+    const one = lab(nowMs ?? Date.UTC(2025, 0, 1))
     await one.api.create(TARGET, secretWith(texts), {})
-    const served = await one.serve(one.replica()).pairs.is(() => true)
+    const served = await one.started()
     assert.notEqual(served.cert, texts.cert)
     assert.ok(readCertificate(served.cert)!.isIssuedBy(expired.ca))
     assert.equal((await one.texts()).ca, expired.ca)
@@ -449,21 +453,17 @@ test('a Secret that is missing when its CAs are asked for is made anew with the 
   const bundle = await replica.bundle(one.signal)
   assert.equal(casOf(bundle)[1], before.ca)
   assert.equal((await one.texts()).cert, before.cert)
-  await one.stop()
 })
 
 test('a deleted Secret is restored by the leader with its leaf, and a new CA is rotated in', async () => {
   const { one, served, replica, injected, before } = await started(0)
-  const idle = one.clock.waits(60_000)
-  void replica.rotate({ api: one.api, ...injected }, one.signal)
-  await idle
+  await leads(one, replica, injected)
   const inEffect = one.clock.waits(10_000)
   await one.api.delete(TARGET, {})
   await inEffect
   const after = await one.texts()
   assert.deepEqual([after.cert, casOf(after.ca)[1]], [before.cert, before.ca])
   assert.equal(served.pairs.all.length, 1)
-  await one.stop()
 })
 
 test('a failing injection is retried, and a leaf that is due does not wait for it', async () => {
@@ -483,7 +483,6 @@ test('a failing injection is retried, and a leaf that is due does not wait for i
   const retried = injections.is(() => true)
   await one.clock.advance(2000)
   await retried
-  await one.stop()
 })
 
 test('a server that quotes what it refuses brings no key into the log', async () => {
@@ -501,7 +500,6 @@ test('a server that quotes what it refuses brings no key into the log', async ()
   )
   assert.ok(bodies[0]?.includes('ca.key'))
   await assertNoKeys(one)
-  await one.stop()
 })
 
 test('writes of the leader pass its fence, and a lost lease ends the rotation', async () => {
@@ -514,7 +512,6 @@ test('writes of the leader pass its fence, and a lost lease ends the rotation', 
   }
   await assert.rejects(replica.rotate({ api: one.api.fenced(fence), ...injected }, one.signal), LeadershipLost)
   assert.equal((await one.texts()).cert, before.cert)
-  await one.stop()
 })
 
 test('a conflict with another writer is not reported, and the newer Secret counts', async () => {
@@ -534,7 +531,6 @@ test('a conflict with another writer is not reported, and the newer Secret count
   assert.notEqual((await one.texts()).cert, before.cert)
   assert.equal((await one.secret()).metadata.annotations?.['a'], 'b')
   assert.deepEqual(one.lines.all.filter((line) => line.startsWith('warn')), [])
-  await one.stop()
 })
 
 test('texts that are not PEM, not base64, leaves or of other keys are facts, not errors', async () => {
@@ -623,7 +619,7 @@ test('a CA of others issues, its key is not stored again, and a new one is trust
   const nowMs = Date.UTC(2026, 0, 1)
   const { handle } = new ApiServer()
   const first = await give(lab(nowMs - LIVES.caLifeMs * 0.7, handle), LIVES.caLifeMs)
-  await using one = lab(nowMs, handle)
+  const one = lab(nowMs, handle)
   const replica = one.replica(GIVEN)
   const watched = one.clock.waits(60_000)
   const served = one.serve(replica)
@@ -631,9 +627,7 @@ test('a CA of others issues, its key is not stored again, and a new one is trust
   assert.deepEqual([(await one.texts()).ca.trim(), (await one.texts()).caKey], [first.trim(), ''])
   const injected = new Injected()
   await watched
-  const checked = one.clock.waits(60_000)
-  void replica.rotate({ api: one.api, ...injected }, one.signal)
-  await checked
+  await leads(one, replica, injected)
   assert.equal((await one.texts()).ca.trim(), first.trim())
   assert.ok(!one.lines.all.some((line) => line.includes('Added a CA')))
 
@@ -650,7 +644,7 @@ test('a CA of others issues, its key is not stored again, and a new one is trust
 })
 
 test('replicas of two releases, of which one has a CA of others, do not undo their steps without a pause', async () => {
-  await using one = lab()
+  const one = lab()
   await give(one, LIVES.caLifeMs)
   const checkMs = 61_000
   const many = Promise.withResolvers<void>()
@@ -670,16 +664,14 @@ test('replicas of two releases, of which one has a CA of others, do not undo the
 })
 
 test('a leaf that ends with a CA of others is not renewed again and again', async () => {
-  await using one = lab()
+  const one = lab()
   await give(one, LIVES.leafRenewMs / 2)
   const replica = one.replica(GIVEN)
   const watched = one.clock.waits(60_000)
   const served = one.serve(replica)
   const { cert } = await served.pairs.is(() => true)
   await watched
-  const checked = one.clock.waits(60_000)
-  void replica.rotate({ api: one.api, ...new Injected() }, one.signal)
-  await checked
+  await leads(one, replica)
   assert.equal((await one.texts()).cert, cert)
   assert.deepEqual(one.lines.all.filter((line) => line.includes('certificates of the webhooks')).length, 1)
   const longer = await give(one, LIVES.caLifeMs)
@@ -691,28 +683,26 @@ test('a leaf that ends with a CA of others is not renewed again and again', asyn
 })
 
 test('an expired CA of others issues nothing: the leaf of the last one stays, and a start without one says why', async () => {
-  await using one = lab()
+  const one = lab()
   await give(one, LIVES.caLifeMs)
   const replica = one.replica(GIVEN)
   const watched = one.clock.waits(60_000)
   const { cert } = await one.serve(replica).pairs.is(() => true)
   await watched
-  const checked = one.clock.waits(60_000)
-  void replica.rotate({ api: one.api, ...new Injected() }, one.signal)
-  await checked
+  await leads(one, replica)
   await give(one, -1)
   const message = 'Cannot issue certificates of webhooks by the CA in Secret "default/pki": it has expired'
   const warned = one.lines.is((line) => line.includes(message))
   await one.clock.advance(60_000)
   await warned
   assert.equal((await one.texts()).cert, cert)
-  assert.equal((await one.serve(one.replica(GIVEN)).pairs.is(() => true)).cert, cert)
+  assert.equal((await one.started(GIVEN)).cert, cert)
   await one.api.delete(TARGET, {})
   await assert.rejects(one.serve(one.replica(GIVEN)).done, { name: 'ConfigError', message })
 })
 
 test('a CA of others that is missing, or cannot issue, ends the start and says what it must have', async () => {
-  await using one = lab()
+  const one = lab()
   const start = (): Promise<void> => one.serve(one.replica(GIVEN)).done
   const message =
     /^Cannot issue certificates of webhooks by the CA in Secret "default\/pki": .*; it must have tls\.crt and tls\.key of a CA$/
@@ -728,8 +718,8 @@ test('a CA of others that is missing, or cannot issue, ends the start and says w
 
 test('new keys have the stated algorithm', async () => {
   for (const algorithm of ['ECDSA-384', 'RSA-2048'] as const) {
-    await using one = lab()
-    const { cert } = await one.serve(one.replica({ algorithm })).pairs.is(() => true)
+    const one = lab()
+    const { cert } = await one.started({ algorithm })
     for (const pem of [cert, (await one.texts()).ca]) {
       const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(pem).publicKey
       const [type, size] = [asymmetricKeyType, asymmetricKeyDetails?.modulusLength ?? asymmetricKeyDetails?.namedCurve]

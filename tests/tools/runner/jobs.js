@@ -22,6 +22,8 @@ const ONCE = [
   'tests/cli/manifests.test.ts',
   'tests/cli/options.test.ts',
   'tests/cli/plan.test.ts',
+  // `npm run soak` measures each runtime.
+  'tests/soak/',
   // Which rights operators need: their requests are the same everywhere.
   'tests/e2e/least_rights.test.ts',
   'tests/testing/world_account.test.ts',
@@ -57,6 +59,7 @@ const BY_ENGINE = [
   'tests/cache/own_writes.property.test.ts',
   'tests/cache/reflector.test.ts',
   'tests/client/apply_cache.test.ts',
+  'tests/cli/rights.test.ts',
   'tests/config/simple_yaml.test.ts',
   'tests/crds/install.test.ts',
   'tests/crds/servers.test.ts',
@@ -67,9 +70,11 @@ const BY_ENGINE = [
   'tests/operator/sources.test.ts',
   'tests/queue/queue_state.test.ts',
   'tests/schema/equivalence.test.ts',
+  'tests/schema/helpers.test.ts',
   'tests/schema/schema_changes.test.ts',
   'tests/simcluster/garbage_collector.test.ts',
   'tests/simulation/',
+  'tests/testing/world.test.ts',
   'tests/testing/world_trouble.test.ts',
   'tests/webhook/admission_fuzz.test.ts',
   'tests/webhook/json_patch.test.ts',
