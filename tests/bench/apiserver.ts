@@ -61,7 +61,6 @@ export function openApiServers() {
   }
 }
 
-/** Returns the child processes of this one that have one of these names. */
 function childrenNamed(...names: readonly string[]): number[] {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
     try {

@@ -20,7 +20,6 @@ export async function openFirstRequests(serviceAccount: string) {
   const { PATH, HOME } = process.env
   const env = { PATH, HOME, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(port) }
   return {
-    /** Starts a program, and ends it after its first request. */
     measure: ([program = '', ...args]: readonly string[]) =>
       new Promise<{ readonly ms: number; readonly mib: number }>((resolve, reject) => {
         let printed = ''

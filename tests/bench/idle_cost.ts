@@ -4,7 +4,6 @@ import { cpuUsage } from 'node:process'
 /** Time for work left over from the start, such as garbage collection and compilation. */
 const SETTLE_MS = 3000
 
-/** Prints the milliseconds of user and system time per minute, measured over `seconds`. */
 export async function printIdleCost(seconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
   const before = cpuUsage()

@@ -13,7 +13,6 @@ import { hasRealServer, openWebhookStage } from './webhooks.ts'
 /** The programs to compare with, if they exist beside this checkout. */
 export const SHARED: string = join(import.meta.dirname, '../../../shared')
 
-/** The number of objects in the feed. */
 export const FEED_OBJECTS = 10_000
 
 export type Lab = ReturnType<typeof openLab>
@@ -29,9 +28,7 @@ export function openLab(runtimes: readonly string[], beside?: string) {
   const bundles = once(() => makeBundles(folder))
   const stage = once(() => made(openStage()))
   return {
-    /** The measured runtimes. */
     runtimes,
-    /** Another checkout, whose works run too. */
     beside,
     bundles,
     stage,

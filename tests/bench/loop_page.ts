@@ -32,7 +32,6 @@ app.add('create', async ({ client, log }) => {
 await app.run(import.meta)
 `
 
-/** Returns the processor time of a process in seconds. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100

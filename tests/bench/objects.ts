@@ -36,7 +36,6 @@ export function nameOf(i: number): string {
   return `foo-${String(i).padStart(6, '0')}`
 }
 
-/** Returns the object as a server sends it. */
 export function servedFoo(i: number, resourceVersion: string, generation: number): object {
   const { metadata, spec } = fooOf(nameOf(i))
   const fieldsV1 = {

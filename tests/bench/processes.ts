@@ -14,7 +14,6 @@ export function cpuUs(...pids: readonly number[]): number {
   return ticks.reduce((sum, each) => sum + each, 0) / ticksPerSecond * 1e6
 }
 
-/** Returns the resident memory of processes in MiB. */
 export function rssMib(...pids: readonly number[]): number {
   const kbs = pids.map((pid) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]))
   return kbs.reduce((sum, each) => sum + each, 0) / 1024

@@ -29,7 +29,6 @@ async function createAll(client: Client): Promise<void> {
   await client.create(ConfigMap, { metadata: { namespace, name: 'trigger' }, data: {} })
 }
 
-/** Returns the seconds of each round. */
 async function measure({ config, client }: Envtest, replicas: number): Promise<readonly number[]> {
   const left = new Set<string>()
   let onEnd = (): void => {}
@@ -78,7 +77,6 @@ async function measure({ config, client }: Envtest, replicas: number): Promise<r
   return seconds
 }
 
-/** Returns whether all buckets are held, in equal shares. */
 async function isShared(client: Client, replicas: number): Promise<boolean> {
   const leases = await client.list(Lease, { namespace })
   const holders = leases.filter(({ metadata }) => metadata.name.startsWith(`bench-${replicas}-bucket-`))

@@ -54,7 +54,6 @@ export class Report {
     return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
   }
 
-  /** Returns one JSON line per series. */
   lines(): string {
     return [...this.#series.values()].map(({ of: { work, runtime, subject, n, unit }, values }) => {
       const [median, min, max] = spread(values)

@@ -28,11 +28,9 @@ export async function openStage() {
   await cluster.client.list(Foo).catch(() => {})
   let made = 0, spaces = 0
   return {
-    /** The name for the report. */
     name,
     /** A file with `{ server, token, ca }`. */
     clusterFile: write('cluster.json', JSON.stringify({ server, token, ca })),
-    /** A kubeconfig. */
     kubeconfig: write('kubeconfig', kubeconfig),
     /** Creates or deletes objects until there are exactly `n`. */
     async fill(n: number) {

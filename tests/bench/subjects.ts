@@ -24,7 +24,6 @@ export const RUNTIMES: Readonly<Record<string, { readonly run: readonly string[]
   deno: { run: ['deno', 'run', '-A', '--no-check'], gc: ['--v8-flags=--expose-gc'] },
 }
 
-/** Returns the command without the file to run. */
 export function commandOf(runtime: string): string[] {
   const [name = '', ...args] = RUNTIMES[runtime]!.run
   return [join(BIN, name), ...args]

@@ -30,7 +30,6 @@ const SWITCH_MS = 30_000
 
 export type WebhookStage = Awaited<ReturnType<typeof openWebhookStage>>
 
-/** A running program. */
 type Server = Awaited<ReturnType<typeof startServer>>
 
 export async function openWebhookStage({ clusterFile }: Stage, n: number) {
@@ -156,7 +155,6 @@ async function until(test: () => Promise<boolean>, otherwise: string): Promise<v
   }
 }
 
-/** Whether there is an API server that calls webhooks. */
 export function hasRealServer(): boolean {
   return Boolean(process.env['KUBEBUILDER_ASSETS'])
 }

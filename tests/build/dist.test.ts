@@ -276,7 +276,6 @@ test('a binary compiled by Bun reads a kubeconfig in flow style, and names the l
   })
 })
 
-/** The optional packages that files import. */
 const OPTIONAL_PEERS: Readonly<Record<string, readonly string[]>> = {
   'metrics.js': ['prom-client'],
   'standalone.js': ['@opentelemetry/api', 'prom-client'],

@@ -63,7 +63,6 @@ function onThisRuntime(line: string): string {
 
 const noKubectl = spawnSync('sh', ['-c', 'command -v kubectl']).status === 0 ? false : 'kubectl is not in PATH'
 
-/** Calls `work` with the project, in which only the package is installed. */
 async function inProject(work: (project: UserProject) => Promise<void>): Promise<void> {
   try {
     await work(project!)
@@ -104,7 +103,6 @@ const inlineCode = PAGES.flatMap((page) =>
   }))
 )
 
-/** Returns the only command of kubeloop in the text that matches. */
 function inText(pattern: RegExp): string {
   const found = new Set(inlineCode.map(({ code }) => code).filter((code) => pattern.test(code)))
   assert.equal(found.size, 1, `${pattern}: ${[...found].join('; ')}`)

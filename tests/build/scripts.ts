@@ -23,7 +23,6 @@ contexts:
   name: a
 current-context: a
 `
-/** Like ORDINARY, in flow style. */
 export const FLOW: string = `apiVersion: v1
 clusters: [{name: a, cluster: {server: "https://a:6443"}}]
 contexts:

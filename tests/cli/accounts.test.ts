@@ -29,7 +29,6 @@ function sent({ description }: Operator, stated?: string): SessionAccount {
   return { ...account, manifests: [of(), ...description.clusters.map((each) => of(each.name))] }
 }
 
-/** Opens accounts on two clusters. */
 function stage() {
   const servers = { '': new ApiServer(), west: new ApiServer() }
   const transportOf = (cluster = '') => servers[cluster as keyof typeof servers]?.handle
@@ -53,7 +52,6 @@ function stage() {
 
 test('an account has a token and the roles of its operator in each cluster; those of the last start are replaced', async () => {
   const { clientOf, events, open } = stage()
-  /** The first rule of each ClusterRole. */
   const rulesOf = async () => (await clientOf().list(ClusterRole)).map(({ rules }) => rules?.[0]?.resources)
   /** Of the role by which definitions and configurations are installed. */
   const installs = ['mutatingwebhookconfigurations']

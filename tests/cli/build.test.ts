@@ -208,7 +208,6 @@ const BAD: readonly BadInput[] = [
   },
 ]
 
-/** Packages of a test's own. */
 const OWN: Readonly<Record<string, (folder: Folder) => void>> = {
   native(folder) {
     folder.write('node_modules/native/package.json', '{"name":"native"}')

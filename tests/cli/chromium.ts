@@ -13,21 +13,17 @@ const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/googl
 export const CHROMIUM: string | undefined = process.env['KUBELOOP_CHROMIUM'] ?? PATHS.find((path) => existsSync(path))
 
 export interface Page {
-  /** Sends a command of the protocol to the page. */
   send(method: string, params?: object): Promise<Record<string, unknown>>
   /** Evaluates an expression, which may be a promise, and returns its JSON value. */
   evaluate<T>(expression: string): Promise<T>
   /** Resolves when the expression is true, which is asked for after each frame of the page, from the second on. */
   until(expression: string): Promise<void>
-  /** Presses a key as a user does. */
   press(key: string, modifiers?: number): Promise<void>
   /** What the page has logged as errors, and the errors that it has thrown. */
   readonly errors: readonly string[]
-  /** Ends the browser. */
   close(): Promise<void>
 }
 
-/** Starts a browser with one page. */
 export async function openPage(url: string, { width = 1280, height = 800 } = {}): Promise<Page> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-chromium-'))
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0', '--hide-scrollbars']

@@ -17,7 +17,6 @@ function write(folder: string, texts: Readonly<Record<string, string>>, of = mar
   })
 }
 
-/** Returns the texts without their first line, and those of others whole. */
 function textsIn(folder: string): Record<string, string> {
   return Object.fromEntries(
     readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile()).map((each) => {

@@ -140,7 +140,6 @@ test('kubectl kustomize makes the objects of standard output', { skip }, () =>
     }
   }))
 
-/** Returns the objects of an overlay over the base of an operator. */
 async function overlaid(folder: string, app = fullOperator(), overlay: object): Promise<ManifestObject[]> {
   writeAll(join(folder, 'base'), kustomizeFiles(await objectsOf(app, { image: IMAGE, createNamespace: true })))
   const head = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: ['../base'] }

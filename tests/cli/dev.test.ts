@@ -31,7 +31,6 @@ spec: { name: Ada }
 const map = (name: string, text: string): string =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata: { text: ${text} }\n---\n`
 
-/** Returns how often the operator's file has run. */
 const runsOf = (command: Command): number => command.output().match(/^the user says so$/gm)?.length ?? 0
 
 // The tests from here to the next `inFolder` follow each other in one project, most of them in one process.

@@ -38,11 +38,8 @@ export interface Command {
   readonly pid: number
   /** Resolves with the next line that matches, each line once. Rejects if the command ends before. */
   line(what: string, like: (line: Line) => boolean): Promise<Line>
-  /** Returns all output so far. */
   output(): string
-  /** Returns the standard output so far. */
   printed(): string
-  /** Returns the standard error so far. */
   errors(): string
   kill(signal: NodeJS.Signals): void
   /** Sends a signal, and waits for the end, whose code must be 0. */
@@ -88,11 +85,9 @@ export function makeFolder() {
     read: (name: string) => readFileSync(join(path, name), 'utf8'),
     /** Runs the command in this process until it ends. */
     call: (...args: string[]) => callIn(path, args),
-    /** Runs the command as the user does. */
     run: (...args: string[]) => noted(start(path, args)),
     /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
     runByNpx: (...args: string[]) => noted(start(path, args, '"$@"; exit $?')),
-    /** Runs it with this file as its standard output. */
     runInto: (file: string, ...args: string[]) => noted(start(path, args, `"$@" > ${file}`)),
     /** Returns a client of a kubeconfig in the folder, by default that of the commands. */
     async client(

@@ -189,7 +189,6 @@ test('on the embedded API the stored objects that lose fields are named, and new
   ])
 })
 
-/** A report of a run that wrote. */
 function report(count: number): ReconcileReport {
   return {
     controller: 'foo',

@@ -247,7 +247,6 @@ test('a held run is queued again with its causes; a step is one run, and a pause
   assert.deepEqual([attempt(restarted, 'b'), attempt(restarted, 'c')], [true, false])
 })
 
-/** A page behind the token `t`, and the commands that it sends. */
 function pageOf() {
   const { clock, model, run, write } = modelOf()
   const sent: LoopCommand[] = []

@@ -46,7 +46,6 @@ interface Stage {
     more?: { readonly others?: Record<string, Stage>; readonly time?: number; readonly alone?: boolean },
   ): Promise<Planned>
   readonly transport: Transport
-  /** Also for writes. */
   readonly handle: Transport
 }
 
@@ -57,7 +56,6 @@ interface Planned {
   readonly brief: readonly string[]
 }
 
-/** Returns a cluster; `answer` takes the place of its own answers. */
 async function stageOf(answer: Answer = () => undefined): Promise<Stage> {
   const server = new ApiServer({ endlessWatches: true })
   const { api, client } = new Cluster({ name: 'test', transport: server.handle })
@@ -112,7 +110,6 @@ const at = (name: string) => ({ namespace: 'default', name })
 const create = (client: Client, name: string, text: string): Promise<unknown> =>
   client.create(Foo, { metadata: at(name), spec: { text } })
 
-/** Copies each Foo to a ConfigMap, and sets its status. */
 function copier(version = 1): Operator {
   const app = operator({ name: 'copier' })
   app.controllerFor(Foo).owns(ConfigMap).reconcile(async (foo, { client }) => {

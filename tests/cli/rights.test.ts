@@ -92,7 +92,6 @@ const withFoo = async (w: World): Promise<void> => {
   await w.settle()
 }
 
-/** An operator without definitions that reconciles ConfigMaps. */
 const ofMaps = made({}, (app) => app.controllerFor(ConfigMap).reconcile(async () => {}))
 
 const FOOS = 'rights.example.com/foos'
@@ -532,7 +531,6 @@ test('the place of a request is in the turn of the event loop that made it', () 
   }
 })
 
-/** Returns what a written role lacks and exceeds. */
 function checked(found: Found, app: Operator, roles: readonly object[], isRecorded = true) {
   return compareRoles(writtenRules(roles as never, 'role.yaml'), {
     needed: found.least.rights,

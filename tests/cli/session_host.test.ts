@@ -7,7 +7,6 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost, type SessionHostOptions } from '../../lib/cli/dev/session_host.ts'
 import { NOTICE_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
 
-/** Returns a host of sessions, and a function that sends it a request. */
 function host(options: Partial<SessionHostOptions> = {}) {
   const clock = new FakeClock()
   const sessions = new SessionHost({

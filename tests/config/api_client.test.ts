@@ -10,7 +10,6 @@ import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { recorder } from '../client/transports.ts'
 import { noPlane, withPlane } from '../tools/real_plane.ts'
 
-/** Tests the verbs of a generated API, and its error on a refusal. */
 async function testVerbs(config: ClusterConfig): Promise<void> {
   const { AppsV1Api, CoreV1Api, PatchStrategy, setHeaderOptions } = await import('@kubernetes/client-node')
   const connection = httpTransport(config, { clock: systemClock, log: silentLog })

@@ -16,7 +16,6 @@ export function kubeconfigOf(cluster: object, user?: object, namespace?: string)
   })
 }
 
-/** Returns the value of a field that may be a function. */
 export function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
   return typeof value === 'function' ? value() : Promise.resolve(value)
 }
@@ -24,11 +23,8 @@ export function valueOf(value: string | (() => Promise<string | undefined>) | un
 export interface FakeEnvironment extends Environment {
   readonly files: Record<string, string>
   readonly variables: Record<string, string>
-  /** Programs by name. */
   readonly programs: Record<string, (args: readonly string[], options: ExecOptions) => ExecResult | Promise<ExecResult>>
-  /** Every file that was read, in order. */
   readonly reads: string[]
-  /** Every program that was run, in order. */
   readonly runs: string[]
   terminal: boolean
   advance(ms: number): void

@@ -7,7 +7,6 @@ import { ConfigError } from '../../lib/core/errors.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { CA, fakeEnvironment, valueOf } from './fake_environment.ts'
 
-/** A kubeconfig with one context, named after its server. */
 function kubeconfig(name: string): string {
   return JSON.stringify({
     'current-context': name,

@@ -53,7 +53,6 @@ const EXEMPT: readonly [name: string, server: string, exempt?: string][] = [
   ['IPv4 within IPv6, by range', 'https://[::ffff:10.0.0.1]', '10.0.0.0/8'],
 ]
 
-/** Servers that are not. */
 const PROXIED: readonly [name: string, server: string, exempt?: string][] = [
   ['a name with the prefix of loopback', 'https://127.0.0.1.example.com'],
   ['a domain with a dot is not the name itself', 'https://corp', '.corp'],

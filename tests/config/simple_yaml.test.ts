@@ -289,7 +289,6 @@ test('any layout of fragments is read as js-yaml reads it, or refused', () => {
   assert.ok(count > tries(75, 'everywhere'), `only ${count} were read`)
 })
 
-/** Fragments of a flow collection. */
 const flowPiece = fc.constantFrom(
   ...`ac:,{}[] \n#-?"'\\1~|>%@\xa0é`,
   ...['b: ', ': ', '"d"', '"d":', "'e' ", ', ', ',\n', '{f: ', '[g, ', '\n  ', ' # h\n', '- '],

@@ -58,12 +58,9 @@ interface Setup {
   readonly api: Api
   readonly lines: string[]
   readonly network: Recorder
-  /** What an old replica has. */
   readonly before: Parameters<typeof installCrds>[1]
-  /** What a new one has. */
   readonly after: Parameters<typeof installCrds>[1]
   stored(): Promise<Stored>
-  /** Creates an object of the old version. */
   create(name: string, size: number): Promise<unknown>
   /** Returns the versions as `v1 stored`, with `read-only` for those that refuse writes. */
   outline(): Promise<string[]>

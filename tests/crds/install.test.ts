@@ -87,7 +87,6 @@ async function quiet(): Promise<void> {
   for (let turn = 0; turn < 12; turn++) await nextTurn()
 }
 
-/** Advances the clock until a promise settles. */
 async function within<T>(clock: FakeClock, ms: number, work: Promise<T>): Promise<T> {
   work.catch(() => {})
   await clock.advance(ms)

@@ -46,7 +46,6 @@ const stored = async (
 const create = ({ api }: Setup, resource: AnyResource, name: string, spec: object, options: object = {}) =>
   api.create({ resource, namespace: 'default', name }, { metadata: { namespace: 'default', name }, spec }, options)
 
-/** Returns why the server refuses an object. */
 const problemOf = async (one: Setup, resource: AnyResource, spec: object): Promise<string | undefined> =>
   await create(one, resource, 'x', spec, { dryRun: true }).then(() => undefined, (error: Error) => error.message)
 

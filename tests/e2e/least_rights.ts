@@ -22,7 +22,6 @@ import { watching } from './watching.ts'
 /** An API server without the objects of earlier runs. */
 interface Stage {
   readonly admin: Transport
-  /** The requests of a ServiceAccount. */
   as(namespace: string, account: string): Transport
   /** The address of the server, for the operator's configuration. */
   readonly config: ClusterConfig
@@ -43,7 +42,6 @@ export interface Phase {
   work(client: Client, until: Until): Promise<void>
 }
 
-/** Resolves when an object fulfils a condition. */
 type Until = (
   resource: AnyResource,
   key: string,
@@ -119,7 +117,6 @@ async function run(
   return problems
 }
 
-/** Opens a stage for each run. */
 export type OpenStage = (phase: Phase) => Promise<Stage>
 
 /** The least rights, and the phases in which they are used. */

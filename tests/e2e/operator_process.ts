@@ -23,7 +23,6 @@ export interface OperatorProcessOptions {
   readonly server: string
   /** Paths that it must be able to read, besides the kubeconfig. */
   readonly reads: readonly string[]
-  /** Arguments after the file. */
   readonly args?: readonly string[]
   /** Ports of 127.0.0.1 that it listens on. */
   readonly listens?: readonly number[]
@@ -54,9 +53,7 @@ export function startOperatorProcess(
   }
   const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }) as ProcessEnd)
   return {
-    /** Returns its standard output and standard error so far. */
     output: () => output,
-    /** Resolves when the process has ended. */
     ended,
     /** Sends a signal. Resolves when the process has ended. */
     async end(signal: 'SIGTERM' | 'SIGKILL') {

@@ -69,9 +69,7 @@ export function startPod(
   return {
     // The program's own: each of the commands before it executes the next.
     pid: child.pid!,
-    /** Returns its standard output and standard error so far. */
     output: () => output,
-    /** Resolves when the output matches. */
     until: (pattern: RegExp) =>
       new Promise<void>((resolve) => {
         const evaluate = (): void => {
@@ -84,7 +82,6 @@ export function startPod(
       }),
     isRunning: () => running,
     signal: (name: 'SIGTERM' | 'SIGSTOP' | 'SIGCONT' | 'SIGKILL') => void (running && process.kill(child.pid!, name)),
-    /** Resolves with the exit code. */
     ended,
   }
 }

@@ -82,7 +82,6 @@ class Audit {
     for (const evaluate of this.#waiting) evaluate()
   }
 
-  /** Resolves when the condition holds. Rejects after 30 s. */
   until(what: string, isSo: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const evaluate = (): void => {
@@ -116,7 +115,6 @@ class Audit {
     return this.writes.filter((write) => write.identity === identity)
   }
 
-  /** Resolves after `count` more writes of this identity. */
   async more(identity: string, count: number): Promise<void> {
     const enough = this.by(identity).length + count
     await this.until(`write ${enough} of ${identity}`, () => this.by(identity).length >= enough)

@@ -29,7 +29,6 @@ for (const program of PROGRAMS) {
   })
 }
 
-/** Returns what a program prints. Rejects if it fails. Go keeps the built program in its cache. */
 function runWith(program: string, kubeconfig: string): Promise<string> {
   const file = join(plane.folder, `${program}.kubeconfig`)
   writeFileSync(file, kubeconfig)

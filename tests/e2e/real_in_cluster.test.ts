@@ -101,7 +101,6 @@ async function newToken(secret: string): Promise<string> {
   return await tokenOf(transport, NAMESPACE, NAME, secret)
 }
 
-/** Returns the status of a request with a token. */
 async function statusOf(token: string): Promise<number> {
   const { server, ca } = envtest.tokenConfig
   const config: ClusterConfig = { server, token, ...(ca !== undefined && { ca }) }
@@ -123,7 +122,6 @@ function runBundle(): string[] {
   return [process.execPath, 'run', '--no-prompt', ...rights, bundled()]
 }
 
-/** Creates a Foo, and resolves when the operator has reconciled it. */
 async function reconciled(name: string, resume?: () => void): Promise<void> {
   const stopping = new AbortController()
   // One of its own, as the watches of the last one may wait for a server that was restarted.

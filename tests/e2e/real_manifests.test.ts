@@ -95,7 +95,6 @@ test(
   },
 )
 
-/** Runs kubectl as the administrator. */
 function run(folder: string, program: string, ...args: string[]) {
   writeFileSync(join(folder, 'kubeconfig'), plane.envtest.kubeconfig())
   const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') }

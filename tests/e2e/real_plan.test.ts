@@ -70,7 +70,6 @@ interface Example {
   readonly edits: Readonly<Record<string, string>>
   readonly kinds: readonly AnyResource[]
   objects(client: Client): Promise<unknown>
-  /** What differs after the change. */
   readonly planned: readonly string[]
 }
 

@@ -156,7 +156,6 @@ async function restartSharder(): Promise<void> {
   sharder = await startSharder()
 }
 
-/** A process of the ring. */
 interface Member {
   readonly name: string
   readonly child: ChildProcess

@@ -19,7 +19,6 @@ import { Foo } from '../../examples/1_sample_controller.ts'
 import { startOperatorProcess, withKubeconfig } from './operator_process.ts'
 import { watching } from './watching.ts'
 
-/** A server under test. */
 export interface Target {
   /** One configuration for each way of authentication. */
   readonly configs: Readonly<Record<string, ClusterConfig>>
@@ -33,7 +32,6 @@ export interface Sample {
   readonly file: string
   /** The path that `kubeloop` resolves to. */
   readonly library: string
-  /** Paths that the process must be able to read. */
   readonly reads: readonly string[]
 }
 

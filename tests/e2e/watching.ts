@@ -5,7 +5,6 @@ import { Api } from '../../lib/client/api.ts'
 import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 
-/** The objects of a kind. */
 export interface Watching {
   /** Resolves when the server serves the kind: an operator installs its CRD when it starts. */
   readonly served: Promise<void>

@@ -54,12 +54,10 @@ async function load(index: number): Promise<Module> {
 // Blocks with tests add them to the tests of this file.
 const modules = await Promise.all(blocks.map((_, index) => load(index)))
 
-/** Returns the operator of the only block with this text. */
 function appOf(text: string): Operator {
   return moduleOf(text).default ?? assert.fail(`the block with ${text} has no operator`)
 }
 
-/** Returns the only block with this text. */
 function moduleOf(text: string): Module {
   const found = modules.filter((_, index) => blocks[index]!.text.includes(text))
   assert.equal(found.length, 1, `blocks with ${text}`)

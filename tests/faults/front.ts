@@ -13,7 +13,6 @@ export type Call = ReturnType<typeof callOf>
 
 export interface Front {
   readonly port: number
-  /** Its own CA. */
   readonly ca: string
   /** What is done to each call. Default: it is forwarded. */
   fault: ((call: Call) => Promise<void> | void) | undefined
@@ -26,7 +25,6 @@ export interface Front {
 
 const NAMES = { commonName: 'front', usage: 'server', ipAddresses: ['127.0.0.1'], dnsNames: ['localhost'] } as const
 
-/** Issues a certificate for this machine. */
 export function issueFor(authority: Authority, now?: number): Promise<IssuedCertificate> {
   return authority.issue({ ...NAMES, ...(now !== undefined && { now, validForMs: 3_600_000 }) })
 }
@@ -83,7 +81,6 @@ function callOf(upstream: ClusterConfig, agent: Agent, request: IncomingMessage,
       }
       response.end()
     },
-    /** Answers instead of the API server. */
     refuse(code: number, headers: Record<string, string> = {}) {
       request.resume()
       const status = {

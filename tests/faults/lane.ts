@@ -13,7 +13,6 @@ export type Runtime = typeof RUNTIMES[number]
 
 /** What a row changes of how its operators are started. */
 export interface Launch {
-  /** Put before the command. */
   readonly prefix?: readonly string[]
   /** Arguments of the runtime. */
   readonly runtimeArgs?: Partial<Record<Runtime, readonly string[]>>
@@ -44,7 +43,6 @@ const RUN: Record<Runtime, readonly string[]> = { node: [], bun: ['run'], deno: 
 const RESTART_MS = 1000
 const PROGRAM = fileURLToPath(new URL('./files/marking.ts', import.meta.url))
 
-/** Returns the command line of a program of the repository. */
 export function commandLine(
   runtime: Runtime,
   program: string,
@@ -110,11 +108,8 @@ export function laneOf(runtime: Runtime, folder: string, kubeconfig: string) {
     get ends() {
       return ends
     },
-    /** The lines of {@link output}. */
     lines: () => linesOf(output),
-    /** Forgets output and ends. */
     clear: () => void ([output, ends] = ['', []]),
-    /** Starts one more process, or a first one. */
     start,
     /** Sends a signal to all processes of the operator, or to the oldest. */
     signal(signal: NodeJS.Signals, which?: 'oldest') {

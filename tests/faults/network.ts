@@ -9,7 +9,6 @@ export type Network = Awaited<ReturnType<typeof openNetwork>>
 
 const [SERVER, OPERATOR, PORT] = ['10.99.0.1', '10.99.0.2', 6443]
 
-/** Returns why this process may make no network namespace. */
 export function whyNoNetwork(): string | undefined {
   const { status, stderr, error } = spawnSync('unshare', ['-n', 'ip', 'link', 'show'], { encoding: 'utf8' })
   return status === 0 ? undefined : `no network namespace can be made: ${error?.message ?? stderr.trim()}`
@@ -42,7 +41,6 @@ export async function openNetwork(path: string) {
   return {
     /** What the operators are started with. */
     prefix: inside(operating.pid),
-    /** The server's address there. */
     server: `https://${SERVER}:${PORT}`,
     /** Drops all packets, or those above a rate; none without an argument. */
     drop(which?: 'all' | 'many') {

@@ -16,7 +16,6 @@ export type Signal = 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'
 
 export interface Plane {
   readonly envtest: Envtest
-  /** What the operators connect to. */
   readonly proxy: BreakingProxy
   readonly front: Front
   /** The operators' kubeconfig, through the proxy; with another server if it is stated. */
@@ -116,7 +115,6 @@ function pidOf(argument: string): number {
   return pid
 }
 
-/** Returns the processes with this argument. */
 function pidsOf(argument: string): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
   return pids.filter((pid) => commandOf(pid).includes(argument))

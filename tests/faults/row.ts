@@ -280,7 +280,6 @@ export async function printed({ lanes }: Stage, pattern: RegExp): Promise<void> 
 
 export const LEADS = /Leading: acquired/
 
-/** Returns the path of a file of the run. */
 export function fileOf({ folder }: Stage, name: string): string {
   return join(folder, name)
 }

@@ -292,7 +292,6 @@ function packets(name: string, which: 'all' | 'many', ms: number, ends?: RegExp)
   }
 }
 
-/** The operators are started differently. */
 function started(name: string, launch: Launch, row: Partial<Row> = {}): Row {
   return {
     name,

@@ -33,7 +33,6 @@ export function openSession(port: number, options: Tls): ClientHttp2Session {
   return session
 }
 
-/** Calls over HTTP/2. */
 export function ask2(session: ClientHttp2Session, call: Call): Promise<Answer> {
   const { path = '/', method = 'POST', body = '', headers = {} } = call
   return new Promise((resolve, reject) => {

@@ -17,11 +17,9 @@ export type Handler = (request: http.IncomingMessage, response: http.ServerRespo
 export interface TestServer {
   readonly port: number
   readonly url: string
-  /** Returns how many connections it has had in total. */
   connections(): number
   /** Closes the open connections, as a restart does. */
   dropConnections(): void
-  /** Resolves when this many connections have been closed. */
   closedConnections(count: number): Promise<void>
   close(): Promise<void>
 }
@@ -54,7 +52,6 @@ export function servePlain(handler: Handler): Promise<TestServer> {
   return listen(http.createServer(withBody(handler)), 'http')
 }
 
-/** Starts a TCP server, for what no http server does. */
 export function serveBytes(onSocket: (socket: net.Socket) => void): Promise<TestServer> {
   return listen(net.createServer(onSocket), 'http')
 }
@@ -198,7 +195,6 @@ export async function transportTo(
   return httpTransport({ server: server.url, ca: authority.ca, ...config }, { clock: systemClock, ...options })
 }
 
-/** Sends a request. Resolves to the response with its text. */
 export async function textOf(
   transport: Transport,
   request: Partial<HttpRequest> = {},

@@ -307,7 +307,6 @@ test('many requests whose connections are closed at once share the new agent', (
 
 const SECRET = 'geheim'
 const PLAIN = { server: 'http://10.0.0.1:8080/prefix' }
-/** Each way to send credentials. */
 const WAYS: Readonly<Record<string, Partial<ClusterConfig>>> = {
   'a token': { token: SECRET },
   'a token that changes': { token: () => Promise.resolve(SECRET) },

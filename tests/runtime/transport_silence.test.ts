@@ -99,7 +99,6 @@ const halves: Readonly<Record<string, Half>> = {
   'the body of an error': (response) => response.writeHead(403).write('{"kind":"Status",'),
 }
 
-/** Reads a body in each way. */
 const readers: readonly ((body: HttpBody) => Promise<unknown>)[] = [
   (body) => body.text(),
   async (body) => {

@@ -38,7 +38,6 @@ export function stored(schema: object, value: unknown): unknown {
   return object['spec']
 }
 
-/** Tests whether a stored value is valid. */
 export function isValid(schema: object, value: unknown): boolean {
   const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: value as Json }
   return customFaults({ schema: rootOf(schema), mayHaveRules: true }, object as never, undefined, [], () => {})

@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import * as z from 'zod'
 
-/** A schema and mostly valid values. */
 export interface Node {
   readonly schema: z.ZodType
   readonly values: fc.Arbitrary<unknown>
@@ -53,7 +52,6 @@ const json = fc.anything({
   maxDepth: 2,
 })
 
-/** Any schema of the grammar. */
 export const anyNode: fc.Arbitrary<Node> = nodes(true)
 
 /** A schema without alternatives, of which zod keeps less than a server. */

@@ -11,7 +11,6 @@ function define<Spec extends ZodSchema>(spec: Spec, status?: ZodSchema) {
   return defineResource({ ...names, spec, ...(status && { status }), refinements: 'admission' }).definition
 }
 
-/** Returns the schema of the spec in the definition. */
 function specOf(spec: ZodSchema, refinements?: 'admission'): unknown {
   const { definition } = defineResource({ ...names, spec, ...(refinements && { refinements }) })
   const root = definition.crd.spec.versions[0]!.schema.openAPIV3Schema as { properties: { spec: unknown } }

@@ -2,7 +2,6 @@
 import { MEASURES, NAMES, type Sample } from './trend.ts'
 
 const [WIDTH, HEIGHT, LEFT, GAP] = [640, 110, 80, 34]
-/** Readable on white and on black. */
 const COLORS: Readonly<Record<string, string>> = { node: '#3c873a', bun: '#d0567f', deno: '#3b82c4' }
 
 export function plot(runs: Readonly<Record<string, readonly Sample[]>>): string {

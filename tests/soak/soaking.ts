@@ -47,7 +47,6 @@ export async function soak(runtime: Runtime, wanted: Wanted, onSample = (_: Samp
   let seen = { events: 0, reconciles: 0 }
   let isOver = false
   let wake = (): void => {}
-  /** Resolves with the next line of the process, or its end. */
   const news = (): Promise<void> => new Promise((resolve) => (wake = resolve))
   createInterface({ input: child.stdout }).on('line', (line) => {
     const each = JSON.parse(line) as typeof seen & Partial<Sample>

@@ -47,7 +47,6 @@ function patternOf(text: string): RegExp {
   return new RegExp(`^${text.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.+')}$`)
 }
 
-/** Whether a message has enough text of its own to be found by it. */
 function isNamed(message: string): boolean {
   return message.replaceAll(/[^a-z]/gi, '').length >= 5
 }

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { mutantsOf } from '../tools/mutate/mutants.ts'
 import { distances } from '../tools/mutate/nearest.ts'
 
-/** Returns what each mutant makes of a text. */
 function planted(text: string): string[] {
   return mutantsOf('a.ts', text).map(({ start, end, text: to }) => text.slice(0, start) + to + text.slice(end))
 }

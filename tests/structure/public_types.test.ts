@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { ROOT } from '../tools/tree.ts'
 import { hiddenTypes } from './public_types.ts'
 
-/** The files of the entries that users import. */
 const entries = Object.values(
   (JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as { exports: Record<string, string> }).exports,
 )
@@ -25,7 +24,6 @@ test('mod.ts exports at most 120 types: those that few operators name are in kub
   assert.ok(types.length > 100 && types.length <= 120, `${types.length} types`)
 })
 
-/** Returns the hidden types of a module with this text. */
 function hiddenIn(mod: string, inner: string): string[] {
   return hiddenTypes(['lib/core/virtual.ts'], new Map([['lib/core/virtual.ts', mod], ['lib/core/inner.ts', inner]]))
     .map((line) => line.replace(' (lib/core/inner.ts), mentioned by', ' by'))

@@ -6,7 +6,6 @@ import { readTree } from '../tools/tree.ts'
 const MAX_FILE = 420
 const MAX_FUNCTION = 96
 
-/** Files that may be longer, and why. */
 const LONGER: Readonly<Record<string, string>> = {
   'lib/kinds/models.ts': 'made by a tool',
 }

@@ -7,7 +7,6 @@ export interface ImportFact {
   readonly line: number
   /** `static`, `dynamic` (`import()`), or `type`: erased before running. */
   readonly how: 'static' | 'dynamic' | 'type'
-  /** The imported names. Empty for a namespace, a side effect or a dynamic import. */
   readonly names: readonly string[]
 }
 
@@ -58,9 +57,7 @@ export function readFacts(path: string, text: string) {
     imports,
     /** Uses of globals, such as `process` and `Date.now`, with their lines. */
     uses: found.filter(({ name }) => !declared.has(name)),
-    /** The exported names, and `*` for `export * from`. */
     exports: source.statements.flatMap((statement) => exportedNames(statement)),
-    /** The exported names that are values. */
     values: source.statements.flatMap((statement) => exportedNames(statement, isValue)),
     /** Statements other than imports and exports of names. */
     statements:

@@ -20,7 +20,6 @@ const DEPLOYMENT: AnyResource = {
 }
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
 
-/** Returns a server that responds with a status to all requests, and what it has received. */
 function faulty(status = 200) {
   const clock = new FakeClock()
   const faults = makeFaults(clock, ['west'])

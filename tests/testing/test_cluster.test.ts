@@ -47,7 +47,6 @@ async function theTest(): Promise<void> {
   await assert.rejects(c.eventually(() => assert.fail('never'), '1s'), /never/)
 }
 
-/** Runs with a value of the variable. */
 async function at(where: string | undefined, work: () => Promise<void>): Promise<void> {
   const before = process.env['KUBELOOP_TEST_CLUSTER']
   const set = (value: string | undefined): void => {

@@ -18,7 +18,6 @@ import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
 const never = (): Promise<never> => new Promise(() => {})
 
-/** Returns an operator that ends with an error after a minute. */
 function failing(): Operator {
   return operator({ name: 'x' }).extend(({ manager, clock }) =>
     manager.add({
@@ -134,7 +133,6 @@ test('the end of an await using block stops the operator, and throws an error th
   assert.equal(w.clock.now(), nowMs, 'a stop without work takes no time')
 })
 
-/** Copies ConfigMaps to another cluster. */
 function copier(options: Partial<OperatorOptions> = {}): { app: Operator; west: { name: string } } {
   const app = operator({ name: 'copier', ...options })
   const west = app.cluster('west', nowhere)

@@ -136,7 +136,6 @@ test('a world of one replica, where sharding is off, refuses what sharding refus
   }
 })
 
-/** Returns an operator with servers that respond with the replica's host and the request. */
 function serving(leaderElection = true): Operator {
   const app = operator({ name: 'x', leaderElection })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})

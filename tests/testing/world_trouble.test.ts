@@ -19,7 +19,6 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
-/** Returns the lines that console.error prints during the work. */
 async function written(work: () => Promise<void>): Promise<string[]> {
   const lines: string[] = []
   const { error } = console
@@ -32,7 +31,6 @@ async function written(work: () => Promise<void>): Promise<string[]> {
   return lines
 }
 
-/** Returns an operator with two controllers that undo each other's writes. */
 function fighting(): Operator {
   const app = operator({ name: 'x' })
   for (const name of ['red', 'blue']) {

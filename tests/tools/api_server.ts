@@ -10,7 +10,6 @@ export interface ApiServer {
   ask<T>(path: string, method?: HttpRequest['method'], body?: unknown): Promise<T>
 }
 
-/** Calls `work` with a new server. */
 export function withApiServer(work: (server: ApiServer) => Promise<void>): Promise<void> {
   return withPlane(async (_, transport) => {
     const send: ApiServer['send'] = async (method, path, body) => {

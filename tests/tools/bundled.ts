@@ -50,7 +50,6 @@ function manifestOf(name: string): { readonly version: string; readonly license:
   return { version, license }
 }
 
-/** Returns the text of THIRD_PARTY_NOTICES, with the license of each package. */
 export function noticesOf(packages: readonly BundledPackage[]): string {
   const notices = packages.map(({ name, version, license, files }) => {
     const folder = join(ROOT, 'node_modules', name)
@@ -90,7 +89,6 @@ export function bomOf(packages: readonly BundledPackage[], own: Omit<BundledPack
   }
 }
 
-/** Returns the rows of docs/SECURITY.md. */
 export function bundledRows(packages: readonly BundledPackage[]): string[] {
   return packages.map(({ name, version, license, files }) =>
     `| ${name} | ${version} | ${license} | ${files.map((file) => `\`${file}\``).join(', ')} |`

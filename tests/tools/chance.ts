@@ -13,7 +13,6 @@ export class Chance {
     return Math.floor(this.#random() * bound)
   }
 
-  /** Returns true with this probability. */
   isIn(share: number): boolean {
     return this.#random() < share
   }

@@ -16,7 +16,6 @@ import { ROOT } from './tree.ts'
 const PACKAGES = join(ROOT, 'node_modules')
 const node = join(PACKAGES, '.bin/node')
 
-/** Returns the path of the tarball that npm makes of dist. */
 async function pack(folder: string): Promise<string> {
   const answer = await mustRun('npm', ['pack', DIST, '--json', '--pack-destination', folder])
   return join(folder, (JSON.parse(answer) as { filename: string }[])[0]!.filename)

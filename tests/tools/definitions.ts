@@ -15,9 +15,7 @@ interface DefinitionOptions {
   /** The same, if it is only that of their fields. */
   readonly properties?: object
   readonly versions?: readonly string[] | readonly object[]
-  /** More of each version. */
   readonly version?: object
-  /** More of the spec. */
   readonly spec?: object
 }
 

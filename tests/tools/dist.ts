@@ -15,7 +15,6 @@ export async function ensureDist(): Promise<void> {
   await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'tests/tools/build.ts')])
 }
 
-/** Loads a file of the built package into this process. */
 export async function loadBuilt(name: string): Promise<Record<string, unknown>> {
   return await import(pathToFileURL(join(DIST, `${name}.js`)).href) as Record<string, unknown>
 }

@@ -19,7 +19,6 @@ export function pageText(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** Returns the TypeScript blocks of every page. */
 export function typescriptBlocks(): readonly DocsBlock[] {
   return codeBlocks('ts')
 }
@@ -49,7 +48,6 @@ export function shellCommands(): readonly DocsCommand[] {
   )
 }
 
-/** A command line of a page. */
 export interface DocsCommand {
   readonly page: string
   readonly line: string

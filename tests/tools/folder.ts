@@ -3,7 +3,6 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Calls `use` with a new folder, and removes it. */
 export async function withFolder<T>(use: (folder: string) => Promise<T> | T): Promise<T> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-')))
   try {

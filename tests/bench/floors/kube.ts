@@ -30,7 +30,6 @@ export function connect(file: string | undefined) {
   const agent = new https.Agent({ keepAlive: true, ca, servername: '' })
   const authorization = `Bearer ${token}`
   return {
-    /** Returns the text of the response. Throws for a status other than 2xx. */
     request: (method: string, path: string, body?: object, contentType: string = 'application/json') =>
       new Promise<string>((resolve, reject) => {
         const text = body && JSON.stringify(body)

@@ -99,7 +99,6 @@ function podOf(i: number, round: number): string {
   })
 }
 
-/** Calls `work` for 0 to `count` - 1. */
 async function inParallel(count: number, callers: number, work: (i: number) => Promise<unknown>) {
   const [beganUs, beganMs] = [cpuUs(...pids), performance.now()]
   let next = 0
@@ -126,7 +125,6 @@ interface Event {
   readonly atMs: number
 }
 
-/** Opens the watches: half of them without a selector, the others with a label or a field selector. */
 async function openWatches(version: string) {
   const sessions = await Promise.all(Array.from({ length: WATCHERS / PER_CONNECTION }, open))
   const queryOf = (i: number): string => {
@@ -163,7 +161,6 @@ async function openWatches(version: string) {
       })
     }))
   await Promise.all(began)
-  /** Resolves when there are so many events in all. */
   const arrived = (count: number): Promise<void> =>
     new Promise((resolve) => {
       watches.onEvent = () => {

@@ -46,7 +46,6 @@ setInterval(() => {
   last = now
 }, 1)
 
-/** The times of successful writes of the lease. */
 const renewals: number[] = []
 const wire = httpTransport(config)
 const transport: typeof wire = Object.assign(async (request: Parameters<typeof wire>[0]) => {

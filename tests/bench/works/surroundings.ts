@@ -11,7 +11,6 @@ export const Foo = dynamicResource({
   scope: 'Namespaced',
 })
 
-/** Returns the name of a namespace for one of many informers. */
 export function namespaceOf(i: number): string {
   return `bench-${i}`
 }

@@ -227,7 +227,6 @@ async function rollTo({ pods, wrong }: State, deployment: Deployment, release: R
   if (!(await roll(pods, deployment, release, READY_MS))) wrong.push(`the rollout of ${release} stopped`)
 }
 
-/** `beside`: what happens at the same time. */
 async function rollForward(state: State, deployment: Deployment, beside?: Promise<void>): Promise<void> {
   const { pods, excuses, cell: { event } } = state
   const fromMs = Date.now()

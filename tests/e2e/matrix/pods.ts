@@ -69,7 +69,6 @@ export async function startPod({ setup, kubeconfig, server, service, certificate
   return {
     release,
     isReady: () => isReady,
-    /** Returns how often it ended by itself. */
     crashes: () => crashes,
     output: () => earlier + running.output(),
     /** Kills the process, which starts again. */
@@ -84,7 +83,6 @@ export async function startPod({ setup, kubeconfig, server, service, certificate
       await running.end(signal)
       await ended
     },
-    /** Replaces the files of its folder. */
     renew: (files: AccountFiles) => folder?.replace(files),
   }
 }

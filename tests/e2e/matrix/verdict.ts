@@ -40,7 +40,6 @@ export type Excuse = Span & { readonly why: string; readonly reasons?: readonly 
 export type Refusal = Span & { readonly reason: Reason; readonly text: string }
 
 export interface Observed {
-  /** When the event began. */
   readonly eventMs: number
   readonly refusals: readonly Refusal[]
   readonly excuses: readonly Excuse[]
@@ -48,7 +47,6 @@ export interface Observed {
   readonly lost: readonly { readonly text: string; readonly writtenMs: readonly number[] }[]
   /** When something was stored without the admission, which had worked before. */
   readonly unguardedMs: readonly number[]
-  /** What else is wrong. */
   readonly wrong: readonly string[]
 }
 

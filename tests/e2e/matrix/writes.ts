@@ -85,7 +85,6 @@ export class Writes {
       versions.every((version) => this.#at[version].done > fromMs && this.#at[version].refused < fromMs)
   }
 
-  /** Returns the objects that lack what was stored. */
   lost(items: readonly Reply['body'][]): Observed['lost'] {
     const stored = new Map(items.map((item) => [item.metadata.name as string, item.spec]))
     return [...this.#expected].flatMap(([name, { writtenMs, ...wanted }]) => {
