@@ -9,8 +9,6 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 
-export type ApiServers = ReturnType<typeof openApiServers>
-
 export interface ApiProcess {
   readonly clusterFile: string
   readonly pids: readonly number[]

@@ -8,8 +8,6 @@ import { SERVICE_ACCOUNT } from '../../lib/config/in_cluster.ts'
 import { build } from '../tools/build.ts'
 import { ROOT } from '../tools/tree.ts'
 
-export type Bundles = Awaited<ReturnType<typeof makeBundles>>
-
 /** Builds the package from lib into the folder, and bundles with it. */
 export async function makeBundles(folder: string) {
   const dist = join(folder, 'dist')

@@ -28,8 +28,6 @@ const ALONE = 0.3
 /** How long the API server may take to notice a configuration. */
 const SWITCH_MS = 30_000
 
-export type WebhookStage = Awaited<ReturnType<typeof openWebhookStage>>
-
 type Server = Awaited<ReturnType<typeof startServer>>
 
 export async function openWebhookStage({ clusterFile }: Stage, n: number) {

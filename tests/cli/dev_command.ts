@@ -14,11 +14,11 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Cluster, loadConfig } from 'kubeloop'
 import { runCommand } from '../../lib/cli/commands.ts'
 import { UsageError } from '../../lib/cli/options.ts'
+import { followed } from '../tools/followed.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 
@@ -34,21 +34,7 @@ export const isError = ({ level }: Line): boolean => level === 'error'
 
 export type Folder = ReturnType<typeof makeFolder>
 
-export interface Command {
-  readonly pid: number
-  /** Resolves with the next line that matches, each line once. Rejects if the command ends before. */
-  line(what: string, like: (line: Line) => boolean): Promise<Line>
-  output(): string
-  printed(): string
-  errors(): string
-  kill(signal: NodeJS.Signals): void
-  /** Sends a signal, and waits for the end, whose code must be 0. */
-  stop(signal?: NodeJS.Signals): Promise<void>
-  /** Closes this end of its standard output. */
-  closeOutput(): void
-  /** Resolves with its exit code when it and all processes that share its output have ended. */
-  readonly ended: Promise<number | null>
-}
+export type Command = ReturnType<typeof command>
 
 /** Calls `use` with a folder of {@link makeFolder}, then ends its commands and removes it. */
 export async function inFolder(use: (folder: Folder) => Promise<void>): Promise<void> {
@@ -147,49 +133,38 @@ function start(cwd: string, args: readonly string[], shell?: string): Command {
   return command(child)
 }
 
-function command(child: ChildProcess): Command {
+function command(child: ChildProcess) {
+  const { output, ended, kill, until } = followed(child)
   const lines: Line[] = []
-  const text: string[] = []
-  const [printed, errors]: string[][] = [[], []]
-  let waiting: (() => void)[] = []
-  let over = false
-  const wake = (): void => waiting.splice(0).forEach((each) => each())
-  for (const [stream, own] of [[child.stdout!, printed!], [child.stderr!, errors!]] as const) {
-    createInterface({ input: stream }).on('line', (line) => {
-      text.push(line)
-      own.push(line)
-      if (line.startsWith('{')) lines.push(JSON.parse(line) as Line)
-      wake()
-    })
+  const read = { stdout: 0, stderr: 0 }
+  const readLines = (): void => {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const whole = output(stream).slice(read[stream], output(stream).lastIndexOf('\n') + 1)
+      read[stream] += whole.length
+      lines.push(...whole.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Line))
+    }
   }
-  const ended = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => {
-      over = true
-      wake()
-      resolve(code)
-    })
-  })
-  const output = (): string => text.join('\n')
   return {
     pid: child.pid!,
-    output,
-    printed: () => printed!.join('\n'),
-    errors: () => errors!.join('\n'),
+    output: () => output().trimEnd(),
+    printed: () => output('stdout').trimEnd(),
+    errors: () => output('stderr').trimEnd(),
+    /** Resolves with its exit code when it and all processes that share its output have ended. */
     ended,
-    // Deno's child.kill() makes it forget the exit code.
-    kill: (signal) => void (over || process.kill(child.pid!, signal)),
-    async stop(signal = 'SIGTERM') {
-      process.kill(child.pid!, signal)
+    kill,
+    /** Sends a signal, and waits for the end, whose code must be 0. */
+    async stop(signal: NodeJS.Signals = 'SIGTERM') {
+      kill(signal)
       assert.equal(await ended, 0, output())
     },
+    /** Closes this end of its standard output. */
     closeOutput: () => void child.stdout!.destroy(),
-    async line(what, like) {
-      for (;;) {
+    /** Resolves with the next line that matches, each line once. Rejects if the command ends before. */
+    line: (what: string, like: (line: Line) => boolean) =>
+      until(`a line like: ${what}`, () => {
+        readLines()
         const at = lines.findIndex(like)
-        if (at >= 0) return lines.splice(at, 1)[0]!
-        if (over) throw new Error(`the command ended without a line like: ${what}\n${output()}`)
-        await new Promise<void>((resolve) => (waiting = [...waiting, resolve]))
-      }
-    },
+        return at < 0 ? undefined : lines.splice(at, 1)[0]
+      }),
   }
 }

@@ -1,9 +1,9 @@
 /** Runs a program as a pod sees its service account: with the folder that the kubelet mounts and keeps. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { followed } from '../tools/followed.ts'
 
 /** The files of a service account, or of another mounted folder. */
 export type AccountFiles = Readonly<Record<string, string>>
@@ -53,35 +53,14 @@ export function startPod(
     env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let output = ''
-  const waiting = new Set<() => void>()
-  for (const stream of [child.stdout!, child.stderr!]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-      for (const each of waiting) each()
-    })
-  }
-  let running = true
-  const ended = once(child, 'exit').then(([code]) => {
-    running = false
-    return code as number | null
-  })
+  const { output, ended, isOver, kill, until } = followed(child)
   return {
     // The program's own: each of the commands before it executes the next.
     pid: child.pid!,
-    output: () => output,
-    until: (pattern: RegExp) =>
-      new Promise<void>((resolve) => {
-        const evaluate = (): void => {
-          if (!pattern.test(output)) return
-          waiting.delete(evaluate)
-          resolve()
-        }
-        waiting.add(evaluate)
-        evaluate()
-      }),
-    isRunning: () => running,
-    signal: (name: 'SIGTERM' | 'SIGSTOP' | 'SIGCONT' | 'SIGKILL') => void (running && process.kill(child.pid!, name)),
+    output,
+    until: (pattern: RegExp) => until(String(pattern), () => pattern.test(output()) || undefined),
+    isRunning: () => !isOver(),
+    signal: kill,
     ended,
   }
 }

@@ -22,7 +22,7 @@ test('.ci/run has every file that needs the real control plane', () => {
   const lists = readFileSync(join(ROOT, '.ci/run'), 'utf8').matchAll(/(?:paths|once|waiting)=\(([^)]*)\)/g)
   const paths = [...lists].flatMap(([, list]) => list!.split(/\s+/))
   const needing = [...files].filter(([path, text]) =>
-    /env\['KUBEBUILDER_ASSETS'\]/.test(text) && !path.startsWith('tests/structure/')
+    /env\['KUBEBUILDER_ASSETS'\]|\/real_plane\.ts'/.test(text) && !path.startsWith('tests/structure/')
   )
   assert.ok(needing.length >= 20)
   assert.deepEqual(needing.map(([path]) => path).filter((path) => !paths.some((each) => path.startsWith(each))), [])

@@ -18,6 +18,7 @@ import { DIST } from './dist.ts'
 import { COMPILED } from './compiled.ts'
 import { mustRun } from './run_command.ts'
 import { ROOT } from './tree.ts'
+import { followed } from './followed.ts'
 
 export type UserProject = ReturnType<typeof makeUserProject>
 
@@ -106,49 +107,22 @@ function settings(env: Readonly<Record<string, string>>): string[] {
 }
 
 function runningLine(child: ChildProcess, terminal: boolean) {
-  let [text, at, over] = ['', 0, false]
-  let waiting: (() => void)[] = []
-  const wake = (): void => waiting.splice(0).forEach((each) => each())
-  for (const stream of [child.stdout!, child.stderr!]) {
-    stream.setEncoding('utf8').on('data', (part: string) => {
-      text += part.replaceAll('\r\n', '\n')
-      wake()
-    })
-  }
-  const ended = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => {
-      over = true
-      wake()
-      resolve(code)
-    })
-  })
+  const { output, ended, isOver, kill, until } = followed(child)
+  let at = 0
   return {
-    /** Returns all output so far. */
-    output: () => text,
-
-    /**
-     * Resolves with the next match in its output, after those of earlier calls. Rejects if the command ends before.
-     */
-    async until(pattern: RegExp) {
-      for (;;) {
-        const match = pattern.exec(text.slice(at))
-        if (match) {
-          at += match.index + match[0].length
-          return match[0]
-        }
-        if (over) throw new Error(`the command ended without ${pattern}\n${text}`)
-        await new Promise<void>((resolve) => (waiting = [...waiting, resolve]))
-      }
-    },
-
-    /**
-     * Ends it: by Ctrl-C on a terminal, else by SIGTERM. Resolves with the exit code when all processes that share its
-     * output have ended.
-     */
+    output,
+    /** Resolves with the next match in its output, after those of earlier calls. Rejects if the command ends before. */
+    until: (pattern: RegExp) =>
+      until(String(pattern), () => {
+        const match = pattern.exec(output().slice(at))
+        if (!match) return undefined
+        at += match.index + match[0].length
+        return match[0]
+      }),
+    /** Ends it: by Ctrl-C on a terminal, else by SIGTERM. Resolves with the exit code. */
     stop() {
-      if (terminal && !over) child.stdin!.write('\x03')
-      // Deno's child.kill() makes it forget the exit code.
-      else if (!over) process.kill(child.pid!, 'SIGTERM')
+      if (terminal && !isOver()) child.stdin!.write('\x03')
+      else kill('SIGTERM')
       return ended
     },
   }
