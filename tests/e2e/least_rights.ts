@@ -18,6 +18,7 @@ import { startOperator } from '../../lib/operator/start.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { type AskedRight, RightsRecorder } from '../../lib/testing/rights_recorder.ts'
 import { watching } from './watching.ts'
+import { createObject } from './objects.ts'
 
 /** An API server without the objects of earlier runs. */
 interface Stage {
@@ -163,27 +164,8 @@ function around(phase: Phase, { admin }: Stage, connection: Transport): Transpor
 
 async function prepare(phase: Phase, { admin }: Stage): Promise<void> {
   const client = clientOf(admin)
-  await create(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: HOME } })
+  await createObject(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: HOME } }, true)
   await phase.prepare?.(client)
-}
-
-/** Creates an object of a core or RBAC kind, unless it exists. */
-async function create(admin: Transport, object: object): Promise<void> {
-  const { apiVersion, kind, metadata } = object as {
-    readonly apiVersion: string
-    readonly kind: string
-    readonly metadata: { readonly namespace?: string }
-  }
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const place = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
-  const { status, body } = await admin({
-    method: 'POST',
-    path: `${root}${place}/${kind.toLowerCase()}s`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(object),
-  })
-  const answer = await body.text()
-  if (status >= 300 && status !== 409) throw new Error(`Cannot create ${kind}: ${answer}`)
 }
 
 /** Runs a scenario's phases with only these rights, until one has problems. */
@@ -198,7 +180,7 @@ export async function withRights(
     await prepare(phase, stage)
     // A name of its own for each run: a real server sees changes of roles a moment later.
     const name = `${ACCOUNT}-${++accounts}`
-    for (const object of rolesOf(name, HOME, rulesOf(grants))) await create(stage.admin, object)
+    for (const object of rolesOf(name, HOME, rulesOf(grants))) await createObject(stage.admin, object, true)
     await stage.inEffect(HOME, name, grants)
     const problems = await run(scenario, phase, stage, around(phase, stage, stage.as(HOME, name)))
     if (problems.length > 0) return problems.map((each) => `${phase.name}: ${each}`)

@@ -11,13 +11,18 @@ interface Manifest {
 
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
 
-/** Creates an object as `kubectl create --validate=strict` does. */
-export async function createObject(transport: Transport, object: object): Promise<JsonObject> {
+/** Creates an object as `kubectl create --validate=strict` does. `mayExist`: a conflict with a stored one is no error. */
+export async function createObject(transport: Transport, object: object, mayExist = false): Promise<JsonObject> {
   const { apiVersion, kind, metadata: { namespace } } = object as Manifest
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
   const place = namespace === undefined ? '' : `/namespaces/${namespace}`
   const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
-  return await post(transport, `${root}${place}/${plural}?fieldValidation=Strict`, object)
+  return await post(
+    transport,
+    `${root}${place}/${plural}?fieldValidation=Strict`,
+    object,
+    mayExist ? [201, 409] : [201],
+  )
 }
 
 /** Resolves when a custom kind is served, which is a moment after its definition. */
@@ -39,10 +44,15 @@ export async function tokenOf(transport: Transport, namespace: string, name: str
   return (await post(transport, path, request) as { status: { token: string } }).status.token
 }
 
-async function post(transport: Transport, path: string, object: object): Promise<JsonObject> {
+async function post(
+  transport: Transport,
+  path: string,
+  object: object,
+  expected: readonly number[] = [201],
+): Promise<JsonObject> {
   const headers = { 'content-type': 'application/json' }
   const { status, body } = await transport({ method: 'POST', path, headers, body: JSON.stringify(object) })
   const answer = await body.text()
-  assert.equal(status, 201, answer)
+  assert.ok(expected.includes(status), answer)
   return JSON.parse(answer) as JsonObject
 }
