@@ -10,6 +10,7 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { type ClosableTransport, httpTransport, type TransportOptions } from '../../lib/runtime/net/transport.ts'
+import { test } from 'node:test'
 
 export type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void
 
@@ -172,6 +173,11 @@ export async function ending<T>(body: (keep: Keep) => Promise<T>): Promise<T> {
   } finally {
     for (const item of kept.reverse()) await item.close()
   }
+}
+
+/** A test whose body keeps what it opens. */
+export function keeping(title: string, body: (keep: Keep) => Promise<void>): void {
+  test(title, () => ending(body))
 }
 
 /** Returns a check of an error: a NetworkError of this phase whose message matches. */

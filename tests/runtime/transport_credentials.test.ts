@@ -13,9 +13,9 @@ import { Exchange } from '../../lib/runtime/net/exchange.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import {
   certificates,
-  ending,
   type Handler,
   isNetworkError,
+  keeping,
   serveBytes,
   serveTls,
   type TestServer,
@@ -24,8 +24,9 @@ import {
 
 const sayHeaders: Handler = (request, response) => response.end(JSON.stringify(request.headers))
 
-test('a token is sent; credentials override it, and may be headers; functions are called before each request', () =>
-  ending(async (keep) => {
+keeping(
+  'a token is sent; credentials override it, and may be headers; functions are called before each request',
+  async (keep) => {
     const server = await keep.serveTls((request, response) => response.end(request.headers.authorization))
     let asked = 0
     const credentials = (value: Credentials) => () => Promise.resolve(value)
@@ -41,71 +42,70 @@ test('a token is sent; credentials override it, and may be headers; functions ar
       for (const each of expected) assert.equal((await textOf(transport)).text, each)
     }
     assert.equal(server.connections(), 4)
-  }))
+  },
+)
 
-test('impersonation is sent in headers', () =>
-  ending(async (keep) => {
-    const server = await keep.serveTls((request, response) => response.end(JSON.stringify(request.rawHeaders)))
-    const transport = await keep.transportTo(server, {
-      impersonate: {
-        user: 'jane',
-        groups: ['dev', 'ops'],
-        uid: '42',
-        extra: { 'Example.org/Scopes': ['view', 'edit'], 'a\tb': ['tab'] },
-      },
-    })
-    const raw: string[] = JSON.parse((await textOf(transport)).text)
-    const sent = raw.flatMap((name, at) =>
-      at % 2 === 0 && /^impersonate/i.test(name) ? [`${name.toLowerCase()}: ${raw[at + 1]}`] : []
-    )
-    assert.deepEqual(sent.sort(), [
-      'impersonate-extra-a%09b: tab',
-      'impersonate-extra-example.org%2Fscopes: edit'.toLowerCase(),
-      'impersonate-extra-example.org%2fscopes: view',
-      'impersonate-group: dev',
-      'impersonate-group: ops',
-      'impersonate-uid: 42',
-      'impersonate-user: jane',
-    ])
-  }))
+keeping('impersonation is sent in headers', async (keep) => {
+  const server = await keep.serveTls((request, response) => response.end(JSON.stringify(request.rawHeaders)))
+  const transport = await keep.transportTo(server, {
+    impersonate: {
+      user: 'jane',
+      groups: ['dev', 'ops'],
+      uid: '42',
+      extra: { 'Example.org/Scopes': ['view', 'edit'], 'a\tb': ['tab'] },
+    },
+  })
+  const raw: string[] = JSON.parse((await textOf(transport)).text)
+  const sent = raw.flatMap((name, at) =>
+    at % 2 === 0 && /^impersonate/i.test(name) ? [`${name.toLowerCase()}: ${raw[at + 1]}`] : []
+  )
+  assert.deepEqual(sent.sort(), [
+    'impersonate-extra-a%09b: tab',
+    'impersonate-extra-example.org%2Fscopes: edit'.toLowerCase(),
+    'impersonate-extra-example.org%2fscopes: view',
+    'impersonate-group: dev',
+    'impersonate-group: ops',
+    'impersonate-uid: 42',
+    'impersonate-user: jane',
+  ])
+})
 
-test('after a 401 the request is sent once more, with new credentials', () =>
-  ending(async (keep) => {
-    const seen: string[] = []
-    const server = await keep.serveTls((request, response, body) => {
-      seen.push(`${request.headers.authorization} ${body}`)
-      if (request.headers.authorization === 'Bearer fresh') return void response.end()
-      // A body without an end would hold its connection.
-      response.writeHead(401).write('{')
-    })
-    let token = 'stale'
-    const transport = await keep.transportTo(server, {
-      token: () => Promise.resolve(token),
-      invalidate: () => (token = 'fresh'),
-    })
-    assert.equal((await textOf(transport, { method: 'POST', body: 'x' })).status, 200)
-    assert.deepEqual(seen, ['Bearer stale x', 'Bearer fresh x'])
-    await server.closedConnections(1)
-  }))
+keeping('after a 401 the request is sent once more, with new credentials', async (keep) => {
+  const seen: string[] = []
+  const server = await keep.serveTls((request, response, body) => {
+    seen.push(`${request.headers.authorization} ${body}`)
+    if (request.headers.authorization === 'Bearer fresh') return void response.end()
+    // A body without an end would hold its connection.
+    response.writeHead(401).write('{')
+  })
+  let token = 'stale'
+  const transport = await keep.transportTo(server, {
+    token: () => Promise.resolve(token),
+    invalidate: () => (token = 'fresh'),
+  })
+  assert.equal((await textOf(transport, { method: 'POST', body: 'x' })).status, 200)
+  assert.deepEqual(seen, ['Bearer stale x', 'Bearer fresh x'])
+  await server.closedConnections(1)
+})
 
-test('a second 401 is returned, and without invalidate the first one', () =>
-  ending(async (keep) => {
-    let requests = 0
-    const server = await keep.serveTls((_, response) => {
-      requests++
-      response.writeHead(401).end('{"kind":"Status"}')
-    })
-    let invalidated = 0
-    const transport = await keep.transportTo(server, { token: 'wrong', invalidate: () => invalidated++ })
-    const { status, text } = await textOf(transport)
-    assert.deepEqual([status, text, requests, invalidated], [401, '{"kind":"Status"}', 2, 1])
-    const plain = await keep.transportTo(server, { token: 'wrong' })
-    assert.equal((await textOf(plain)).status, 401)
-    assert.equal(requests, 3)
-  }))
+keeping('a second 401 is returned, and without invalidate the first one', async (keep) => {
+  let requests = 0
+  const server = await keep.serveTls((_, response) => {
+    requests++
+    response.writeHead(401).end('{"kind":"Status"}')
+  })
+  let invalidated = 0
+  const transport = await keep.transportTo(server, { token: 'wrong', invalidate: () => invalidated++ })
+  const { status, text } = await textOf(transport)
+  assert.deepEqual([status, text, requests, invalidated], [401, '{"kind":"Status"}', 2, 1])
+  const plain = await keep.transportTo(server, { token: 'wrong' })
+  assert.equal((await textOf(plain)).status, 401)
+  assert.equal(requests, 3)
+})
 
-test('when the server has a certificate of another CA, the CAs are read again, and the request is sent once more', () =>
-  ending(async (keep) => {
+keeping(
+  'when the server has a certificate of another CA, the CAs are read again, and the request is sent once more',
+  async (keep) => {
     const seen: string[] = []
     const server = await keep.serveTls((request, response, body) => {
       seen.push(`${request.method} ${body}`)
@@ -135,41 +135,39 @@ test('when the server has a certificate of another CA, the CAs are read again, a
     cached = old
     await assert.rejects(textOf(keep(httpTransport(plain)), post), NetworkError)
     assert.equal(reads, 3)
-  }))
+  },
+)
 
-test('fifty requests that are refused at once invalidate the credentials once', () =>
-  ending(async (keep) => {
-    const waiting: (() => void)[] = []
-    const server = await keep.serveTls((request, response) => {
-      if (request.headers.authorization !== 'Bearer 0') return void response.end()
-      waiting.push(() => response.writeHead(401).end())
-      if (waiting.length === 50) { for (const refuse of waiting) refuse() }
-    })
-    let generation = 0
-    const transport = await keep.transportTo(server, {
-      token: () => Promise.resolve(String(generation)),
-      invalidate: () => generation++,
-    })
-    const answers = await Promise.all(Array.from({ length: 50 }, () => textOf(transport)))
-    assert.ok(answers.every(({ status }) => status === 200))
-    assert.equal(generation, 1)
-  }))
+keeping('fifty requests that are refused at once invalidate the credentials once', async (keep) => {
+  const waiting: (() => void)[] = []
+  const server = await keep.serveTls((request, response) => {
+    if (request.headers.authorization !== 'Bearer 0') return void response.end()
+    waiting.push(() => response.writeHead(401).end())
+    if (waiting.length === 50) { for (const refuse of waiting) refuse() }
+  })
+  let generation = 0
+  const transport = await keep.transportTo(server, {
+    token: () => Promise.resolve(String(generation)),
+    invalidate: () => generation++,
+  })
+  const answers = await Promise.all(Array.from({ length: 50 }, () => textOf(transport)))
+  assert.ok(answers.every(({ status }) => status === 200))
+  assert.equal(generation, 1)
+})
 
-test('a request rejects with what the token function threw', () =>
-  ending(async (keep) => {
-    const server = await keep.serveTls(sayHeaders)
-    const failure = new Error('no token today')
-    const transport = await keep.transportTo(server, { token: () => Promise.reject(failure) })
-    await assert.rejects(textOf(transport), (error) => error === failure)
-  }))
+keeping('a request rejects with what the token function threw', async (keep) => {
+  const server = await keep.serveTls(sayHeaders)
+  const failure = new Error('no token today')
+  const transport = await keep.transportTo(server, { token: () => Promise.reject(failure) })
+  await assert.rejects(textOf(transport), (error) => error === failure)
+})
 
-test('a token that is invalid in a header is not in the error', () =>
-  ending(async (keep) => {
-    const server = await keep.serveTls(sayHeaders)
-    const transport = await keep.transportTo(server, { token: 'very\nsecret' })
-    await assert.rejects(textOf(transport), (error) => !/very|secret/.test(String(error)))
-    assert.equal(server.connections(), 0)
-  }))
+keeping('a token that is invalid in a header is not in the error', async (keep) => {
+  const server = await keep.serveTls(sayHeaders)
+  const transport = await keep.transportTo(server, { token: 'very\nsecret' })
+  await assert.rejects(textOf(transport), (error) => !/very|secret/.test(String(error)))
+  assert.equal(server.connections(), 0)
+})
 
 /** Starts a server that responds once per connection, and closes it at the second request, as after an idle timeout. */
 async function serveOnceEach(requests: string[]): ReturnType<typeof serveBytes> {
@@ -184,81 +182,77 @@ async function serveOnceEach(requests: string[]): ReturnType<typeof serveBytes> 
   })
 }
 
-test('a GET on a kept connection that the server closes is sent again on a new one', () =>
-  ending(async (keep) => {
-    const requests: string[] = []
-    const server = keep(await serveOnceEach(requests))
-    const transport = await keep.transportTo(server)
-    await textOf(transport)
-    let checks = 0
-    assert.equal((await textOf(transport, { beforeSend: () => checks++ })).text, 'ok')
-    assert.deepEqual(requests, ['GET', 'GET', 'GET'])
-    assert.equal(server.connections(), 2)
-    assert.equal(checks, 2)
-  }))
+keeping('a GET on a kept connection that the server closes is sent again on a new one', async (keep) => {
+  const requests: string[] = []
+  const server = keep(await serveOnceEach(requests))
+  const transport = await keep.transportTo(server)
+  await textOf(transport)
+  let checks = 0
+  assert.equal((await textOf(transport, { beforeSend: () => checks++ })).text, 'ok')
+  assert.deepEqual(requests, ['GET', 'GET', 'GET'])
+  assert.equal(server.connections(), 2)
+  assert.equal(checks, 2)
+})
 
-test('a kept connection that breaks in any way is stale', () =>
-  ending(async (keep) => {
-    const server = await keep.servePlain((_, response) => response.end('ok'))
-    const agent = new http.Agent({ keepAlive: true })
-    keep({ close: () => agent.destroy() })
-    let kept: Duplex | undefined
-    agent.on('free', (socket: Duplex) => (kept = socket))
-    const send = async (beforeSend?: () => void): Promise<unknown> => {
-      const limits = { clock: systemClock, connectTimeoutMs: 30_000, answerTimeoutMs: 30_000 }
-      const request = { method: 'GET', path: '/', headers: {}, beforeSend } as const
-      const address = parseServer(server.url)
-      const calls = { onSilence: () => {}, onEnd: () => {} }
-      const result = await new Exchange({ request, headers: {}, address, agent, ...limits, ...calls }).result
-      if (result.kind === 'answered') await result.response.body.text()
-      return result.kind === 'stale' ? [result.sent, result.error.code] : result.kind
-    }
-    // It is ending, and not closed yet.
+keeping('a kept connection that breaks in any way is stale', async (keep) => {
+  const server = await keep.servePlain((_, response) => response.end('ok'))
+  const agent = new http.Agent({ keepAlive: true })
+  keep({ close: () => agent.destroy() })
+  let kept: Duplex | undefined
+  agent.on('free', (socket: Duplex) => (kept = socket))
+  const send = async (beforeSend?: () => void): Promise<unknown> => {
+    const limits = { clock: systemClock, connectTimeoutMs: 30_000, answerTimeoutMs: 30_000 }
+    const request = { method: 'GET', path: '/', headers: {}, beforeSend } as const
+    const address = parseServer(server.url)
+    const calls = { onSilence: () => {}, onEnd: () => {} }
+    const result = await new Exchange({ request, headers: {}, address, agent, ...limits, ...calls }).result
+    if (result.kind === 'answered') await result.response.body.text()
+    return result.kind === 'stale' ? [result.sent, result.error.code] : result.kind
+  }
+  // It is ending, and not closed yet.
+  assert.equal(await send(), 'answered')
+  const ending = send()
+  kept!.end()
+  assert.deepEqual(await ending, [false, 'ECONNRESET'])
+  for (const code of ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED']) {
     assert.equal(await send(), 'answered')
-    const ending = send()
-    kept!.end()
-    assert.deepEqual(await ending, [false, 'ECONNRESET'])
-    for (const code of ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED']) {
-      assert.equal(await send(), 'answered')
-      const broken = Object.assign(new Error('broken'), { code })
-      assert.deepEqual(await send(() => kept!.destroy(broken)), [true, code])
-    }
-  }))
+    const broken = Object.assign(new Error('broken'), { code })
+    assert.deepEqual(await send(() => kept!.destroy(broken)), [true, code])
+  }
+})
 
-test('a POST that may have arrived is not sent twice', () =>
-  ending(async (keep) => {
-    const requests: string[] = []
-    const server = keep(await serveOnceEach(requests))
-    const transport = await keep.transportTo(server)
-    await textOf(transport)
-    const answer = textOf(transport, { method: 'POST', body: '{}' })
-    await assert.rejects(answer, isNetworkError('response'))
-    assert.deepEqual(requests, ['GET', 'POST'])
-  }))
+keeping('a POST that may have arrived is not sent twice', async (keep) => {
+  const requests: string[] = []
+  const server = keep(await serveOnceEach(requests))
+  const transport = await keep.transportTo(server)
+  await textOf(transport)
+  const answer = textOf(transport, { method: 'POST', body: '{}' })
+  await assert.rejects(answer, isNetworkError('response'))
+  assert.deepEqual(requests, ['GET', 'POST'])
+})
 
 // denoland/deno#36786
-test('a POST on a kept connection that is aborted is not sent again', () =>
-  ending(async (keep) => {
-    const requests: string[] = []
-    const arrived = Promise.withResolvers<void>()
-    const server = await keep.serveTls((request, response) => {
-      requests.push(request.method!)
-      if (request.method === 'GET') return void response.end('ok')
-      arrived.resolve()
-    })
-    const transport = await keep.transportTo(server)
-    await textOf(transport)
-    const controller = new AbortController()
-    const answer = textOf(transport, { method: 'POST', body: '{}', signal: controller.signal })
-    await arrived.promise
-    controller.abort(new Error('fenced'))
-    await assert.rejects(answer, /fenced/)
-    await server.closedConnections(1)
-    // A retry would have arrived before two more requests.
-    await textOf(transport)
-    await textOf(transport)
-    assert.deepEqual(requests, ['GET', 'POST', 'GET', 'GET'])
-  }))
+keeping('a POST on a kept connection that is aborted is not sent again', async (keep) => {
+  const requests: string[] = []
+  const arrived = Promise.withResolvers<void>()
+  const server = await keep.serveTls((request, response) => {
+    requests.push(request.method!)
+    if (request.method === 'GET') return void response.end('ok')
+    arrived.resolve()
+  })
+  const transport = await keep.transportTo(server)
+  await textOf(transport)
+  const controller = new AbortController()
+  const answer = textOf(transport, { method: 'POST', body: '{}', signal: controller.signal })
+  await arrived.promise
+  controller.abort(new Error('fenced'))
+  await assert.rejects(answer, /fenced/)
+  await server.closedConnections(1)
+  // A retry would have arrived before two more requests.
+  await textOf(transport)
+  await textOf(transport)
+  assert.deepEqual(requests, ['GET', 'POST', 'GET', 'GET'])
+})
 
 /** Starts a server that responds to `/together` once five such requests are open, each on its own connection. */
 async function serveTogether(): Promise<{ server: TestServer; five: (transport: Transport) => Promise<void> }> {
@@ -278,32 +272,30 @@ async function serveTogether(): Promise<{ server: TestServer; five: (transport: 
   }
 }
 
-test("after a server's restart the first GET replaces all kept connections", () =>
-  ending(async (keep) => {
-    const { server, five } = await serveTogether()
-    keep(server)
-    const transport = await keep.transportTo(server)
-    await five(transport)
-    assert.equal(server.connections(), 5)
-    server.dropConnections()
-    await server.closedConnections(5)
-    for (const method of ['GET', 'POST', 'PATCH'] as const) {
-      assert.equal((await textOf(transport, { method })).text, 'ok')
-    }
-    assert.equal(server.connections(), 6)
-  }))
+keeping("after a server's restart the first GET replaces all kept connections", async (keep) => {
+  const { server, five } = await serveTogether()
+  keep(server)
+  const transport = await keep.transportTo(server)
+  await five(transport)
+  assert.equal(server.connections(), 5)
+  server.dropConnections()
+  await server.closedConnections(5)
+  for (const method of ['GET', 'POST', 'PATCH'] as const) {
+    assert.equal((await textOf(transport, { method })).text, 'ok')
+  }
+  assert.equal(server.connections(), 6)
+})
 
-test('many requests whose connections are closed at once share the new agent', () =>
-  ending(async (keep) => {
-    const { server, five } = await serveTogether()
-    keep(server)
-    const transport = await keep.transportTo(server)
-    await five(transport)
-    server.dropConnections()
-    await five(transport)
-    await five(transport)
-    assert.equal(server.connections(), 10)
-  }))
+keeping('many requests whose connections are closed at once share the new agent', async (keep) => {
+  const { server, five } = await serveTogether()
+  keep(server)
+  const transport = await keep.transportTo(server)
+  await five(transport)
+  server.dropConnections()
+  await five(transport)
+  await five(transport)
+  assert.equal(server.connections(), 10)
+})
 
 const SECRET = 'geheim'
 const PLAIN = { server: 'http://10.0.0.1:8080/prefix' }

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpBody, Transport } from '../../lib/core/transport.ts'
@@ -10,10 +9,10 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import {
   certificates,
-  ending,
   type Handler,
   isNetworkError,
   type Keep,
+  keeping,
   servePlain,
   serveTls,
   type TestServer,
@@ -74,18 +73,17 @@ async function areClosed({ server }: FailingServer, transport: Transport, before
 }
 
 for (const method of ['GET', 'PUT'] as const) {
-  test(`a ${method} that times out closes all idle connections`, () =>
-    ending(async (keep) => {
-      const { failing, clock, transport } = await toFailing(keep)
-      await failing.keepIdle(transport, 4)
-      failing.failOver()
-      const answer = textOf(transport, { method })
-      await failing.lost(1)
-      const refused = assert.rejects(answer, isNetworkError('response', /^/, 'ETIMEDOUT'))
-      await clock.advance(75_000)
-      await refused
-      await areClosed(failing, transport, 4)
-    }))
+  keeping(`a ${method} that times out closes all idle connections`, async (keep) => {
+    const { failing, clock, transport } = await toFailing(keep)
+    await failing.keepIdle(transport, 4)
+    failing.failOver()
+    const answer = textOf(transport, { method })
+    await failing.lost(1)
+    const refused = assert.rejects(answer, isNetworkError('response', /^/, 'ETIMEDOUT'))
+    await clock.advance(75_000)
+    await refused
+    await areClosed(failing, transport, 4)
+  })
 }
 
 /** Sends a part of a body and leaves the rest to the test. */
@@ -107,139 +105,134 @@ const readers: readonly ((body: HttpBody) => Promise<unknown>)[] = [
 ]
 
 for (const [what, half] of Object.entries(halves)) {
-  test(`${what} that stops ends 75 s after its last byte, and closes all idle connections`, () =>
-    ending(async (keep) => {
-      const part = Promise.withResolvers<ServerResponse>()
-      const server = await keep.serveTls((request, response) => {
-        if (!request.url!.includes('half')) return void response.end('ok')
-        half(response)
-        part.resolve(response)
-      })
-      for (const [i, read] of readers.entries()) {
-        const clock = new FakeClock()
-        const transport = await keep.transportTo(server, {}, { clock })
-        const before = server.connections()
-        const path = what.includes('error') ? '/half?watch=true' : '/api/v1/namespaces/proxy/configmaps/proxy?half'
-        const answer = await transport({ method: 'GET', path })
-        await textOf(transport)
-        const ends: unknown[] = []
-        const ended = read(answer.body).catch((error: unknown) => ends.push(error))
-        await clock.advance(74_999)
-        assert.equal(ends.length, 0, `reader ${i}`)
-        await clock.advance(1)
-        await ended
-        const [end] = ends
-        isNetworkError(
-          'body',
-          /Cannot read the answer of .*: the server stopped .* sent nothing for 75 s$/,
-          'ETIMEDOUT',
-        )(end)
-        // Neither its connection nor the idle one is used again.
-        await textOf(transport)
-        assert.equal(server.connections(), before + 3)
-        await server.closedConnections(2)
-        assert.equal(clock.pending, 0)
-      }
-    }))
+  keeping(`${what} that stops ends 75 s after its last byte, and closes all idle connections`, async (keep) => {
+    const part = Promise.withResolvers<ServerResponse>()
+    const server = await keep.serveTls((request, response) => {
+      if (!request.url!.includes('half')) return void response.end('ok')
+      half(response)
+      part.resolve(response)
+    })
+    for (const [i, read] of readers.entries()) {
+      const clock = new FakeClock()
+      const transport = await keep.transportTo(server, {}, { clock })
+      const before = server.connections()
+      const path = what.includes('error') ? '/half?watch=true' : '/api/v1/namespaces/proxy/configmaps/proxy?half'
+      const answer = await transport({ method: 'GET', path })
+      await textOf(transport)
+      const ends: unknown[] = []
+      const ended = read(answer.body).catch((error: unknown) => ends.push(error))
+      await clock.advance(74_999)
+      assert.equal(ends.length, 0, `reader ${i}`)
+      await clock.advance(1)
+      await ended
+      const [end] = ends
+      isNetworkError(
+        'body',
+        /Cannot read the answer of .*: the server stopped .* sent nothing for 75 s$/,
+        'ETIMEDOUT',
+      )(end)
+      // Neither its connection nor the idle one is used again.
+      await textOf(transport)
+      assert.equal(server.connections(), before + 3)
+      await server.closedConnections(2)
+      assert.equal(clock.pending, 0)
+    }
+  })
 }
 
-test('each part of a body moves its deadline, and an unread body has one, too', () =>
-  ending(async (keep) => {
-    let response!: ServerResponse
-    const server = await keep.servePlain((_, answer) => (response = answer).write('a'))
-    const clock = new FakeClock()
-    const transport = await keep.transportTo(server, {}, { clock })
-    const chunks = (await transport({ method: 'GET', path: '/' })).body[Symbol.asyncIterator]()
+keeping('each part of a body moves its deadline, and an unread body has one, too', async (keep) => {
+  let response!: ServerResponse
+  const server = await keep.servePlain((_, answer) => (response = answer).write('a'))
+  const clock = new FakeClock()
+  const transport = await keep.transportTo(server, {}, { clock })
+  const chunks = (await transport({ method: 'GET', path: '/' })).body[Symbol.asyncIterator]()
+  await chunks.next()
+  for (const part of ['b', 'c']) {
+    await clock.advance(74_999)
+    response.write(part)
+    assert.equal(String(Buffer.from((await chunks.next()).value as Uint8Array)), part)
+  }
+  const rest = chunks.next()
+  await clock.advance(74_999)
+  response.end()
+  assert.equal((await rest).done, true)
+  const { body } = await transport({ method: 'GET', path: '/' })
+  await clock.advance(75_000)
+  await server.closedConnections(1)
+  await assert.rejects(body.text(), /sent nothing for 75 s/)
+})
+
+keeping('the deadline of a body begins with the head, however late that is', async (keep) => {
+  const asked = Promise.withResolvers<ServerResponse>()
+  const server = await keep.servePlain((_, response) => asked.resolve(response))
+  const clock = new FakeClock()
+  const answer = (await keep.transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+  const response = await asked.promise
+  await clock.advance(60_000)
+  response.flushHeaders()
+  const { body } = await answer
+  const ended = assert.rejects(body.text(), /sent nothing for 75 s/)
+  await clock.advance(74_999)
+  assert.equal(clock.pending, 1)
+  await clock.advance(1)
+  await ended
+})
+
+keeping('the rest of a cancelled small body has the deadline, too', async (keep) => {
+  const server = await keep.servePlain((_, response) =>
+    void response.writeHead(200, { 'content-length': 10 }).write('half')
+  )
+  const clock = new FakeClock()
+  const { body } = await (await keep.transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+  body.cancel()
+  await clock.advance(75_000)
+  await server.closedConnections(1)
+})
+
+keeping('while a reader is slower than the server, the deadline of the body rests', async (keep) => {
+  const size = 8 * 1024 * 1024
+  const server = await keep.servePlain((_, response) => void response.end('x'.repeat(size)))
+  const clock = new FakeClock()
+  const transport = await keep.transportTo(server, {}, { clock })
+  let read = 0
+  for await (const chunk of (await transport({ method: 'GET', path: '/' })).body) {
+    read += chunk.length
+    // Until the buffer is full, and then between the chunks: the server has turns to send more.
+    for (let turn = 0; turn < (read === chunk.length ? 500 : 50); turn++) await nextTurn()
+    await clock.advance(10_000)
+  }
+  assert.equal(read, size)
+})
+
+keeping('watches, followed logs and streams through a proxy may pause', async (keep) => {
+  const server = await keep.servePlain((_, response) => void response.write('event\n'))
+  const clock = new FakeClock()
+  const transport = await keep.transportTo(server, {}, { clock })
+  for (
+    const path of [
+      '/api/v1/pods?limit=1&watch=true',
+      '/?watch=1&fieldSelector=a',
+      '/api/v1/namespaces/a/pods/b/log?follow=true',
+      '/api/v1/namespaces/a/services/b/proxy/events',
+      '/api/v1/nodes/a/proxy?b=c',
+    ]
+  ) {
+    const { body } = await transport({ method: 'GET', path })
+    const chunks = body[Symbol.asyncIterator]()
     await chunks.next()
-    for (const part of ['b', 'c']) {
-      await clock.advance(74_999)
-      response.write(part)
-      assert.equal(String(Buffer.from((await chunks.next()).value as Uint8Array)), part)
-    }
-    const rest = chunks.next()
-    await clock.advance(74_999)
-    response.end()
-    assert.equal((await rest).done, true)
-    const { body } = await transport({ method: 'GET', path: '/' })
-    await clock.advance(75_000)
-    await server.closedConnections(1)
-    await assert.rejects(body.text(), /sent nothing for 75 s/)
-  }))
-
-test('the deadline of a body begins with the head, however late that is', () =>
-  ending(async (keep) => {
-    const asked = Promise.withResolvers<ServerResponse>()
-    const server = await keep.servePlain((_, response) => asked.resolve(response))
-    const clock = new FakeClock()
-    const answer = (await keep.transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
-    const response = await asked.promise
-    await clock.advance(60_000)
-    response.flushHeaders()
-    const { body } = await answer
-    const ended = assert.rejects(body.text(), /sent nothing for 75 s/)
-    await clock.advance(74_999)
-    assert.equal(clock.pending, 1)
-    await clock.advance(1)
-    await ended
-  }))
-
-test('the rest of a cancelled small body has the deadline, too', () =>
-  ending(async (keep) => {
-    const server = await keep.servePlain((_, response) =>
-      void response.writeHead(200, { 'content-length': 10 }).write('half')
-    )
-    const clock = new FakeClock()
-    const { body } = await (await keep.transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+    let ended = false
+    const next = chunks.next().then(() => (ended = true))
+    await clock.advance(3_600_000)
+    assert.equal(ended, false, path)
     body.cancel()
-    await clock.advance(75_000)
-    await server.closedConnections(1)
-  }))
+    await next
+  }
+  assert.equal(clock.pending, 0)
+})
 
-test('while a reader is slower than the server, the deadline of the body rests', () =>
-  ending(async (keep) => {
-    const size = 8 * 1024 * 1024
-    const server = await keep.servePlain((_, response) => void response.end('x'.repeat(size)))
-    const clock = new FakeClock()
-    const transport = await keep.transportTo(server, {}, { clock })
-    let read = 0
-    for await (const chunk of (await transport({ method: 'GET', path: '/' })).body) {
-      read += chunk.length
-      // Until the buffer is full, and then between the chunks: the server has turns to send more.
-      for (let turn = 0; turn < (read === chunk.length ? 500 : 50); turn++) await nextTurn()
-      await clock.advance(10_000)
-    }
-    assert.equal(read, size)
-  }))
-
-test('watches, followed logs and streams through a proxy may pause', () =>
-  ending(async (keep) => {
-    const server = await keep.servePlain((_, response) => void response.write('event\n'))
-    const clock = new FakeClock()
-    const transport = await keep.transportTo(server, {}, { clock })
-    for (
-      const path of [
-        '/api/v1/pods?limit=1&watch=true',
-        '/?watch=1&fieldSelector=a',
-        '/api/v1/namespaces/a/pods/b/log?follow=true',
-        '/api/v1/namespaces/a/services/b/proxy/events',
-        '/api/v1/nodes/a/proxy?b=c',
-      ]
-    ) {
-      const { body } = await transport({ method: 'GET', path })
-      const chunks = body[Symbol.asyncIterator]()
-      await chunks.next()
-      let ended = false
-      const next = chunks.next().then(() => (ended = true))
-      await clock.advance(3_600_000)
-      assert.equal(ended, false, path)
-      body.cancel()
-      await next
-    }
-    assert.equal(clock.pending, 0)
-  }))
-
-test("a caller's timeout shortly after a request, or of a watch, closes no healthy idle connection", () =>
-  ending(async (keep) => {
+keeping(
+  "a caller's timeout shortly after a request, or of a watch, closes no healthy idle connection",
+  async (keep) => {
     const { failing, clock, transport } = await toFailing(keep)
     await failing.keepIdle(transport, 4)
     for (const path of ['/slow', '/?watch=1']) {
@@ -256,125 +249,121 @@ test("a caller's timeout shortly after a request, or of a watch, closes no healt
     await failing.server.closedConnections(2)
     await failing.keepIdle(transport, 2)
     assert.equal(failing.server.connections(), 4)
-  }))
+  },
+)
 
-test('a request that its caller aborts with a TimeoutError after 1 s closes all idle connections', () =>
-  ending(async (keep) => {
-    for (const serve of [serveTls, servePlain]) {
-      const { failing, clock, transport } = await toFailing(keep, serve)
-      await failing.keepIdle(transport, 4)
-      failing.failOver()
-      const controller = new AbortController()
-      const answer = textOf(transport, { method: 'PUT', body: '{}', signal: controller.signal })
-      await failing.lost(1)
-      await clock.advance(1000)
-      // The same as AbortSignal.timeout().
-      controller.abort(new DOMException('the server did not answer within 5 s', 'TimeoutError'))
-      await assert.rejects(answer, /did not answer within 5 s/)
-      await areClosed(failing, transport, 4)
-    }
-  }))
-
-test('a watch that its reader aborts for silence closes all idle connections', () =>
-  ending(async (keep) => {
-    const { failing, transport } = await toFailing(keep)
+keeping('a request that its caller aborts with a TimeoutError after 1 s closes all idle connections', async (keep) => {
+  for (const serve of [serveTls, servePlain]) {
+    const { failing, clock, transport } = await toFailing(keep, serve)
     await failing.keepIdle(transport, 4)
-    const controller = new AbortController()
-    const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
-    const chunks = body[Symbol.asyncIterator]()
-    await chunks.next()
     failing.failOver()
-    const silence = new NetworkError('nothing was received', { phase: 'body', code: 'ETIMEDOUT' })
-    const next = chunks.next()
-    controller.abort(silence)
-    await assert.rejects(next, (error) => error === silence)
-    await areClosed(failing, transport, 4)
-  }))
-
-test('other aborts of requests and watches do not close idle connections', () =>
-  ending(async (keep) => {
-    const { failing, transport } = await toFailing(keep)
-    await failing.keepIdle(transport, 4)
-    const ended = new DOMException('the work has ended', 'AbortError')
-    const [request, watch] = [new AbortController(), new AbortController()]
-    const arrived = failing.slow()
-    const answer = transport({ method: 'GET', path: '/slow', signal: request.signal })
-    const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: watch.signal })
-    await arrived
-    request.abort(ended)
-    watch.abort(ended)
-    await assert.rejects(answer, (error) => error === ended)
-    await assert.rejects(body.text(), (error) => error === ended)
-    // Two of the four connections ended with the aborts.
-    await failing.server.closedConnections(2)
-    await failing.keepIdle(transport, 2)
-    assert.equal(failing.server.connections(), 4)
-  }))
-
-test('a timeout before the connection is open does not close idle connections', () =>
-  ending(async (keep) => {
-    const { failing, transport } = await toFailing(keep)
-    await failing.keepIdle(transport, 2)
-    // Both are in use, so that this request needs a third one, and is aborted before that is open.
-    const slow = [1, 2].map(() => transport({ method: 'GET', path: '/?watch=1' }))
-    for (const watch of slow) await watch
     const controller = new AbortController()
-    const answer = textOf(transport, { signal: controller.signal })
-    controller.abort(new DOMException('too late', 'TimeoutError'))
-    await assert.rejects(answer, /too late/)
-    for (const watch of slow) (await watch).body.cancel()
-    assert.equal((await textOf(transport)).text, 'ok')
-  }))
-
-test('a second timeout on an old connection does not close new ones', () =>
-  ending(async (keep) => {
-    const { failing, clock, transport } = await toFailing(keep)
-    await failing.keepIdle(transport, 3)
-    failing.failOver()
-    const first = assert.rejects(textOf(transport), /ETIMEDOUT/)
+    const answer = textOf(transport, { method: 'PUT', body: '{}', signal: controller.signal })
     await failing.lost(1)
-    await clock.advance(10_000)
-    const second = assert.rejects(textOf(transport), /ETIMEDOUT/)
-    await failing.lost(2)
-    await clock.advance(65_000)
-    await first
-    assert.equal((await textOf(transport)).text, 'ok')
-    await clock.advance(10_000)
-    await second
-    assert.equal((await textOf(transport)).text, 'ok')
-    assert.equal(failing.server.connections(), 4, 'the connection that the second request did not use is kept')
-  }))
-
-test('open requests continue, and their connections are closed after them', () =>
-  ending(async (keep) => {
-    const answers: (() => void)[] = []
-    const arrived = Promise.withResolvers<void>()
-    const server = await keep.serveTls((request, response) => {
-      if (request.url !== '/slow') return void (request.url === '/silent' ? arrived.resolve() : response.end('ok'))
-      answers.push(() => response.end('late'))
-      if (answers.length === 2) arrived.resolve()
-    })
-    const clock = new FakeClock()
-    const transport = await keep.transportTo(server, {}, { clock })
-    const slow = [1, 2].map(() => textOf(transport, { path: '/slow' }))
-    await arrived.promise
-    const controller = new AbortController()
-    const silent = textOf(transport, { path: '/silent', signal: controller.signal })
-    // After a round trip on a fourth connection, the silent request has been sent.
-    await textOf(transport)
     await clock.advance(1000)
-    controller.abort(new DOMException('too late', 'TimeoutError'))
-    await assert.rejects(silent, /too late/)
-    for (const answer of answers) answer()
-    assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late'])
-    // All four: the silent one, the idle one, and the two that became free.
-    await server.closedConnections(4)
-    await textOf(transport)
-    assert.equal(server.connections(), 5)
-  }))
+    // The same as AbortSignal.timeout().
+    controller.abort(new DOMException('the server did not answer within 5 s', 'TimeoutError'))
+    await assert.rejects(answer, /did not answer within 5 s/)
+    await areClosed(failing, transport, 4)
+  }
+})
 
-test('connections in use at a certificate rotation are closed once they are free, for each rotation', () =>
-  ending(async (keep) => {
+keeping('a watch that its reader aborts for silence closes all idle connections', async (keep) => {
+  const { failing, transport } = await toFailing(keep)
+  await failing.keepIdle(transport, 4)
+  const controller = new AbortController()
+  const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
+  const chunks = body[Symbol.asyncIterator]()
+  await chunks.next()
+  failing.failOver()
+  const silence = new NetworkError('nothing was received', { phase: 'body', code: 'ETIMEDOUT' })
+  const next = chunks.next()
+  controller.abort(silence)
+  await assert.rejects(next, (error) => error === silence)
+  await areClosed(failing, transport, 4)
+})
+
+keeping('other aborts of requests and watches do not close idle connections', async (keep) => {
+  const { failing, transport } = await toFailing(keep)
+  await failing.keepIdle(transport, 4)
+  const ended = new DOMException('the work has ended', 'AbortError')
+  const [request, watch] = [new AbortController(), new AbortController()]
+  const arrived = failing.slow()
+  const answer = transport({ method: 'GET', path: '/slow', signal: request.signal })
+  const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: watch.signal })
+  await arrived
+  request.abort(ended)
+  watch.abort(ended)
+  await assert.rejects(answer, (error) => error === ended)
+  await assert.rejects(body.text(), (error) => error === ended)
+  // Two of the four connections ended with the aborts.
+  await failing.server.closedConnections(2)
+  await failing.keepIdle(transport, 2)
+  assert.equal(failing.server.connections(), 4)
+})
+
+keeping('a timeout before the connection is open does not close idle connections', async (keep) => {
+  const { failing, transport } = await toFailing(keep)
+  await failing.keepIdle(transport, 2)
+  // Both are in use, so that this request needs a third one, and is aborted before that is open.
+  const slow = [1, 2].map(() => transport({ method: 'GET', path: '/?watch=1' }))
+  for (const watch of slow) await watch
+  const controller = new AbortController()
+  const answer = textOf(transport, { signal: controller.signal })
+  controller.abort(new DOMException('too late', 'TimeoutError'))
+  await assert.rejects(answer, /too late/)
+  for (const watch of slow) (await watch).body.cancel()
+  assert.equal((await textOf(transport)).text, 'ok')
+})
+
+keeping('a second timeout on an old connection does not close new ones', async (keep) => {
+  const { failing, clock, transport } = await toFailing(keep)
+  await failing.keepIdle(transport, 3)
+  failing.failOver()
+  const first = assert.rejects(textOf(transport), /ETIMEDOUT/)
+  await failing.lost(1)
+  await clock.advance(10_000)
+  const second = assert.rejects(textOf(transport), /ETIMEDOUT/)
+  await failing.lost(2)
+  await clock.advance(65_000)
+  await first
+  assert.equal((await textOf(transport)).text, 'ok')
+  await clock.advance(10_000)
+  await second
+  assert.equal((await textOf(transport)).text, 'ok')
+  assert.equal(failing.server.connections(), 4, 'the connection that the second request did not use is kept')
+})
+
+keeping('open requests continue, and their connections are closed after them', async (keep) => {
+  const answers: (() => void)[] = []
+  const arrived = Promise.withResolvers<void>()
+  const server = await keep.serveTls((request, response) => {
+    if (request.url !== '/slow') return void (request.url === '/silent' ? arrived.resolve() : response.end('ok'))
+    answers.push(() => response.end('late'))
+    if (answers.length === 2) arrived.resolve()
+  })
+  const clock = new FakeClock()
+  const transport = await keep.transportTo(server, {}, { clock })
+  const slow = [1, 2].map(() => textOf(transport, { path: '/slow' }))
+  await arrived.promise
+  const controller = new AbortController()
+  const silent = textOf(transport, { path: '/silent', signal: controller.signal })
+  // After a round trip on a fourth connection, the silent request has been sent.
+  await textOf(transport)
+  await clock.advance(1000)
+  controller.abort(new DOMException('too late', 'TimeoutError'))
+  await assert.rejects(silent, /too late/)
+  for (const answer of answers) answer()
+  assert.deepEqual((await Promise.all(slow)).map(({ text }) => text), ['late', 'late'])
+  // All four: the silent one, the idle one, and the two that became free.
+  await server.closedConnections(4)
+  await textOf(transport)
+  assert.equal(server.connections(), 5)
+})
+
+keeping(
+  'connections in use at a certificate rotation are closed once they are free, for each rotation',
+  async (keep) => {
     const { authority } = await certificates()
     const answers: (() => void)[] = []
     let arrived = (): void => {}
@@ -397,4 +386,5 @@ test('connections in use at a certificate rotation are closed once they are free
     await textOf(transport)
     await server.closedConnections(3)
     assert.equal(server.connections(), 4)
-  }))
+  },
+)

@@ -38,7 +38,10 @@ export function wideComments(text: string): number[] {
 
 /** Returns the names of the tests and suites in a text, one a line. */
 export function testNames(text: string): string {
-  return [...text.matchAll(/\b(?:test|it|describe)\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map(([, , name]) => name).join(
-    '\n',
-  )
+  return [...text.matchAll(/\b(?:test|keeping|sharing|it|describe)\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map((
+    [, , name],
+  ) => name)
+    .join(
+      '\n',
+    )
 }
