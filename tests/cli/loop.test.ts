@@ -99,6 +99,14 @@ test('a run is led back to the run that wrote its cause, in its own cluster, and
   assert.equal(run({ causes: ['retry 3'] }).causes[0].change, undefined)
 })
 
+test('what the page has seen is no news, and a pause is', () => {
+  const { model } = modelOf()
+  assert.ok(model.take())
+  assert.equal(model.take(), undefined)
+  model.command({ action: 'pause' })
+  assert.ok(model.take())
+})
+
 test('the tree has the kinds of the operator in each cluster, and what they own; changes are sent once', () => {
   const { model, write, delete: remove } = modelOf()
   const foo = objectOf('Foo', 'default/a')

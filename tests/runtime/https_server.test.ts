@@ -98,6 +98,14 @@ function tls1(port: number): TLSSocket {
   return connectTls({ port, host: '127.0.0.1', ca: authority.ca, ALPNProtocols: ['http/1.1'] })
 }
 
+test('a request has the header host, over HTTP/2 from its authority', () =>
+  serving({ handle: ({ headers }) => Promise.resolve(text(200, headers['host'] ?? 'none')) }, async ({ port }) => {
+    const client = openClient(port)
+    const answers = [await ask1(port), await client.ask({})]
+    client.close()
+    for (const { text } of answers) assert.match(text, new RegExp(`:${port}$`))
+  }))
+
 test(
   'a swap serves the new certificate, and ends HTTP/2 sessions after their open requests',
   { skip: noHttp2 },

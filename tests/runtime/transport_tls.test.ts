@@ -228,6 +228,10 @@ test('each code by which a runtime refuses a certificate names the remedy, and w
     ERR_STREAM_PREMATURE_CLOSE: /the connection was closed before it was ready/,
     EMFILE: /raise the limit/,
   }
+  for (const [thrown, text] of [['odd\nat ssl.c', 'odd (EODD)'], ['EODD: odd', 'EODD: odd']] as const) {
+    const { message } = networkError(Object.assign(new Error(thrown), { code: 'EODD' }), 'connect', 'a:1')
+    assert.ok(message.endsWith(`: ${text}`), message)
+  }
   for (const [code, message] of Object.entries(rows)) {
     const of = (phase: NetworkError['phase']) => networkError(Object.assign(new Error('x'), { code }), phase, 'a:1')
     isNetworkError('connect', message, code)(of('connect'))
