@@ -17,6 +17,7 @@ import fc from 'fast-check'
 import { tries } from '../tools/fuzz.ts'
 import { mutatedBytes } from '../tools/hostile.ts'
 import { type Answer, ask1, ask2, noHttp2, openSession } from './https_clients.ts'
+import { certificates } from './servers.ts'
 
 const buffers = 'Deno' in globalThis ? 'Deno takes a response into memory before its client reads it' : false
 const noDeadline = new AbortController().signal
@@ -41,17 +42,9 @@ async function serving(
   }
 }
 
-async function certificate(): Promise<{ ca: string; tls: { cert: string; key: string } }> {
-  const authority = await createAuthority({ commonName: 'test' })
-  return {
-    ca: authority.ca,
-    tls: await authority.issue({
-      commonName: 'server',
-      dnsNames: ['localhost'],
-      ipAddresses: ['127.0.0.1'],
-      usage: 'server',
-    }),
-  }
+async function certificate() {
+  const { authority, server } = await certificates()
+  return { ca: authority.ca, tls: server }
 }
 
 /** Calls over HTTP/1.1, with TLS if there is a CA. */
