@@ -192,37 +192,17 @@ export function worksFor(n: number): readonly Work[] {
       n,
       extra: true,
       subjects: (lab) => apiServers(lab, n),
-      figures: [
-        // By eight callers. `-cpu`: of the server's processes, for one request or event.
-        { name: 'apiserver-creates', unit: 'per s', value: ({ creates }) => creates },
-        { name: 'apiserver-creates-cpu', unit: 'µs', value: ({ createUs }) => createUs },
-        { name: 'apiserver-updates', unit: 'per s', value: ({ updates }) => updates },
-        { name: 'apiserver-updates-cpu', unit: 'µs', value: ({ updateUs }) => updateUs },
-        { name: 'apiserver-patches', unit: 'per s', value: ({ patches }) => patches },
-        { name: 'apiserver-patches-cpu', unit: 'µs', value: ({ patchUs }) => patchUs },
-        // Of all objects; of a page of 500; of a twentieth of the objects, selected by a label.
-        { name: 'apiserver-list', unit: 'ms', value: ({ listMs }) => listMs },
-        { name: 'apiserver-list-cpu', unit: 'µs', value: ({ listUs }) => listUs },
-        { name: 'apiserver-page', unit: 'ms', value: ({ pageMs }) => pageMs },
-        { name: 'apiserver-page-cpu', unit: 'µs', value: ({ pageUs }) => pageUs },
-        { name: 'apiserver-select', unit: 'ms', value: ({ selectMs }) => selectMs },
-        { name: 'apiserver-select-cpu', unit: 'µs', value: ({ selectUs }) => selectUs },
-        // From the answer to a write, or from its request, to its event in each of 200 watches.
-        { name: 'apiserver-watch-p50', unit: 'ms', value: ({ watchP50 }) => watchP50 },
-        { name: 'apiserver-watch-p99', unit: 'ms', value: ({ watchP99 }) => watchP99 },
-        { name: 'apiserver-event-p50', unit: 'ms', value: ({ eventP50 }) => eventP50 },
-        { name: 'apiserver-event-p99', unit: 'ms', value: ({ eventP99 }) => eventP99 },
-        // Patches by eight callers, until all 200 watches have all events.
-        { name: 'apiserver-watched-writes', unit: 'per s', value: ({ watchedWrites }) => watchedWrites },
-        { name: 'apiserver-events', unit: 'per s', value: ({ events }) => events },
-        { name: 'apiserver-events-cpu', unit: 'µs', value: ({ eventUs }) => eventUs },
-        // One request for all objects.
-        { name: 'apiserver-delete', unit: 'ms', value: ({ deleteMs }) => deleteMs },
-        { name: 'apiserver-delete-cpu', unit: 'µs', value: ({ deleteUs }) => deleteUs },
-        // With all objects, and after the events.
-        { name: 'apiserver-rss', unit: 'MiB', value: ({ rss }) => rss },
-        { name: 'apiserver-rss-watched', unit: 'MiB', value: ({ watchedRss }) => watchedRss },
-      ],
+      // Writes are by eight callers. `-cpu`: of the server's processes, for one request or event. `page`: of 500 objects;
+      // `select`: a twentieth of the objects, by a label; `watch`: from the answer to a write to its event in each of 200
+      // watches, `event`: from its request; `events`: until all watches have all; `rss`: with all objects.
+      figures: figuresOf('apiserver', {
+        'per s': ['creates', 'updates', 'patches', 'watched-writes', 'events'],
+        ms: ['list', 'page', 'select', 'watch-p50', 'watch-p99', 'event-p50', 'event-p99', 'delete'],
+        µs: ['creates', 'updates', 'patches', 'list', 'page', 'select', 'events', 'delete'].map((name) =>
+          `${name}-cpu`
+        ),
+        MiB: ['rss', 'rss-watched'],
+      }),
     },
     {
       name: 'stall',
@@ -349,6 +329,13 @@ function latency(name: string, n: number): Work {
       { name: `${name}-p99`, unit: 'ms', value: (printed) => printed['p99'] ?? printed['p99_ms'] },
     ],
   }
+}
+
+/** Returns figures, by their units, that a program prints under their names without the prefix. */
+function figuresOf(prefix: string, units: Readonly<Record<string, readonly string[]>>): Figure[] {
+  return Object.entries(units).flatMap(([unit, names]) =>
+    names.map((name): Figure => ({ name: `${prefix}-${name}`, unit, value: (printed) => printed[name] }))
+  )
 }
 
 function perSecond(name: string, unit: string): Figure {

@@ -186,9 +186,8 @@ const rss = rssMib(...pids)
 const updating = await inParallel(WRITES, CALLERS, (i) => send('PUT', `${PODS}/${nameOf(i)}`, podOf(i, round + 1)))
 const patching = await inParallel(WRITES, CALLERS, (i) => patched(i, `patched-${i}`))
 
-let bytes = 0
 await send('GET', PODS)
-const listing = await inParallel(LISTS, 1, async () => (bytes = (await send('GET', PODS)).length))
+const listing = await inParallel(LISTS, 1, () => send('GET', PODS))
 let pages = 0
 const paging = await inParallel(2, 1, async () => {
   let next = ''
@@ -240,27 +239,26 @@ writer.close()
 
 print({
   creates: n / creating.ms * 1000,
-  createUs: creating.us / n,
+  'creates-cpu': creating.us / n,
   updates: WRITES / updating.ms * 1000,
-  updateUs: updating.us / WRITES,
+  'updates-cpu': updating.us / WRITES,
   patches: WRITES / patching.ms * 1000,
-  patchUs: patching.us / WRITES,
-  listMs: listing.ms / LISTS,
-  listUs: listing.us / LISTS,
-  pageMs: paging.ms / pages,
-  pageUs: paging.us / pages,
-  selectMs: selecting.ms / LISTS,
-  selectUs: selecting.us / LISTS,
-  watchP50: quantile(fromAnswer, 0.5),
-  watchP99: quantile(fromAnswer, 0.99),
-  eventP50: quantile(fromWrite, 0.5),
-  eventP99: quantile(fromWrite, 0.99),
-  watchedWrites: WRITES / writing.ms * 1000,
+  'patches-cpu': patching.us / WRITES,
+  list: listing.ms / LISTS,
+  'list-cpu': listing.us / LISTS,
+  page: paging.ms / pages,
+  'page-cpu': paging.us / pages,
+  select: selecting.ms / LISTS,
+  'select-cpu': selecting.us / LISTS,
+  'watch-p50': quantile(fromAnswer, 0.5),
+  'watch-p99': quantile(fromAnswer, 0.99),
+  'event-p50': quantile(fromWrite, 0.5),
+  'event-p99': quantile(fromWrite, 0.99),
+  'watched-writes': WRITES / writing.ms * 1000,
   events: (burst - before) / fanOut.ms * 1000,
-  eventUs: fanOut.us / (burst - before),
-  deleteMs: deleting.ms,
-  deleteUs: deleting.us,
+  'events-cpu': fanOut.us / (burst - before),
+  delete: deleting.ms,
+  'delete-cpu': deleting.us,
   rss,
-  watchedRss,
-  listMib: bytes / 2 ** 20,
+  'rss-watched': watchedRss,
 })
