@@ -5,12 +5,8 @@ import { crdOf } from '../../lib/schema/crds.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
 import { crdDifferences } from '../../lib/schema/crd_differences.ts'
 import { defineResource } from '../../lib/schema/define_resource.ts'
-import type {
-  AnyResource,
-  CustomResourceConversion,
-  CustomResourceDefinition,
-  DefinedResource,
-} from '../../lib/core/resource.ts'
+import type { CustomResourceConversion, CustomResourceDefinition, DefinedResource } from '../../lib/core/resource.ts'
+import { Deployment } from 'kubeloop/kinds'
 
 interface Extra {
   cluster?: boolean
@@ -129,15 +125,8 @@ test('versions are served and deprecated as they are defined', () => {
 
 test('the same resource twice is one version, and kinds without a definition have no CRD', () => {
   const site = version('v1')
-  const builtIn: AnyResource = {
-    group: 'apps',
-    version: 'v1',
-    kind: 'Deployment',
-    plural: 'deployments',
-    scope: 'Namespaced',
-  }
-  assert.deepEqual(outline(crdOf([site, builtIn, site])), { 'sites.example.com': ['v1 stored'] })
-  assert.deepEqual(crdOf([builtIn]), [])
+  assert.deepEqual(outline(crdOf([site, Deployment, site])), { 'sites.example.com': ['v1 stored'] })
+  assert.deepEqual(crdOf([Deployment]), [])
 })
 
 test('contradicting versions are refused', () => {

@@ -1,7 +1,7 @@
 /** Tests which requests a fault affects, and how. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyResource, NetworkError } from 'kubeloop'
+import { NetworkError } from 'kubeloop'
 import { type HttpRequest } from 'kubeloop/parts'
 import { FakeClock, type Fault } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
@@ -9,16 +9,7 @@ import type { HttpBody } from '../../lib/core/transport.ts'
 import { lateBody } from '../../lib/testing/fault_responses.ts'
 import { endsWatch, makeFaults } from '../../lib/testing/faults.ts'
 import { countedSignal } from '../async/counted_signal.ts'
-
-const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
-const DEPLOYMENT: AnyResource = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'Deployment',
-  plural: 'deployments',
-  scope: 'Namespaced',
-}
-const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
+import { Deployment, Namespace, Pod } from 'kubeloop/kinds'
 
 function faulty(status = 200) {
   const clock = new FakeClock()
@@ -46,12 +37,12 @@ const meets: readonly [Omit<Fault, 'status'>, HttpRequest['method'], string, boo
   [{ verb: 'create' }, 'POST', '/api/v1/namespaces/a/pods', true],
   [{ verb: 'patch' }, 'PATCH', '/api/v1/namespaces/a/pods/b/status', true],
   [{ verb: 'deletecollection' }, 'DELETE', '/api/v1/namespaces/a/pods', true],
-  [{ resource: POD }, 'GET', '/api/v1/namespaces/a/pods/b', true],
-  [{ resource: POD }, 'GET', '/api/v1/namespaces/a/services/b', false],
-  [{ resource: POD }, 'GET', '/apis/metrics.k8s.io/v1beta1/namespaces/a/pods/b', false],
-  [{ resource: DEPLOYMENT }, 'GET', '/apis/apps/v1/deployments', true],
-  [{ resource: NAMESPACE }, 'PUT', '/api/v1/namespaces/a/finalize', true],
-  [{ resource: NAMESPACE }, 'GET', '/api/v1/namespaces/a/pods', false],
+  [{ resource: Pod }, 'GET', '/api/v1/namespaces/a/pods/b', true],
+  [{ resource: Pod }, 'GET', '/api/v1/namespaces/a/services/b', false],
+  [{ resource: Pod }, 'GET', '/apis/metrics.k8s.io/v1beta1/namespaces/a/pods/b', false],
+  [{ resource: Deployment }, 'GET', '/apis/apps/v1/deployments', true],
+  [{ resource: Namespace }, 'PUT', '/api/v1/namespaces/a/finalize', true],
+  [{ resource: Namespace }, 'GET', '/api/v1/namespaces/a/pods', false],
   [{ verb: 'list' }, 'GET', '/apis/apps/v1', true],
   [{ verb: 'get' }, 'GET', '/version', false],
   [{ cluster: null }, 'GET', '/api/v1/pods', true],
@@ -200,7 +191,7 @@ test('a fault that is for watches, or for all from now on, ends open watches', (
     [{ lag: '1s' }, true],
     [{ repeat: true }, true],
     [{ stale: '5' }, false],
-    [{ repeat: true, resource: DEPLOYMENT }, false],
+    [{ repeat: true, resource: Deployment }, false],
   ]
   for (const [fault, ends] of rows) {
     const added = faulty().faults.add(fault)

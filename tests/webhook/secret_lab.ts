@@ -10,9 +10,9 @@ import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
 import type { CertificatePair } from '../../lib/webhook/handler.ts'
 import { SelfMadeCertificates, type SelfMadeOptions } from '../../lib/webhook/self_made_certificates.ts'
 import { type Recorder, recorder } from '../client/transports.ts'
+import { Secret } from 'kubeloop/kinds'
 
-const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
-export const TARGET = { resource: SECRET, namespace: 'default', name: 'certs' }
+export const TARGET = { resource: Secret as AnyResource, namespace: 'default', name: 'certs' }
 export const NAMES = { dnsNames: ['localhost', 'a.default.svc'], ipAddresses: ['127.0.0.1'] }
 export const HOUR_MS = 3_600_000
 export const LIVES = { caLifeMs: 300 * HOUR_MS, leafLifeMs: 30 * HOUR_MS, leafRenewMs: 10 * HOUR_MS }

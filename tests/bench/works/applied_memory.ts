@@ -3,14 +3,8 @@ import { argv } from 'node:process'
 import { ApplyCache } from '../../../lib/client/apply_cache.ts'
 import type { KubeObject } from '../../../lib/core/objects.ts'
 import { memoryFromNow, print } from './surroundings.ts'
+import { Deployment } from '../../../lib/kinds/mod.ts'
 
-const DEPLOYMENT = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'Deployment',
-  plural: 'deployments',
-  scope: 'Namespaced',
-} as const
 const objects = Number(argv[2])
 
 /** Returns an object of about 1.3 KB. */
@@ -49,7 +43,7 @@ function deployment(i: number): KubeObject & { readonly metadata: { readonly nam
 function lookUp(i: number, memory: ApplyCache): boolean {
   const desired = deployment(i)
   const { metadata: { name, namespace } } = desired
-  const applied = memory.of(DEPLOYMENT, { namespace, name }, 'bench')
+  const applied = memory.of(Deployment, { namespace, name }, 'bench')
   if (applied.isUpToDate(desired, desired)) return true
   applied.remember(desired, desired)
   return false
