@@ -5,8 +5,7 @@ import type { KubeObject, Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, resourceId, type ResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
-import { type Clock, systemClock } from '../async/clock.ts'
-import { type Log, silentLog } from '../observe/log.ts'
+import { environmentOf, type RandomPartOptions } from '../observe/environment.ts'
 import type { Api, WriteInFlight, WriteObserver } from '../client/api.ts'
 import type { ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { Target } from '../client/requests.ts'
@@ -16,13 +15,8 @@ import { Informer, type InformerOptions } from './informer.ts'
 import type { NamespacesSetup, SelectedNamespaces } from './selected_namespaces.ts'
 
 /** The defaults for declared kinds, and the dependencies of the informers. */
-export interface CacheDependencies extends Omit<CacheOptions, 'objects'> {
+export interface CacheDependencies extends Omit<CacheOptions, 'objects'>, RandomPartOptions {
   readonly api: Api
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. A log that throws is ignored. */
-  readonly log?: Log | undefined
-  readonly random?: (() => number) | undefined
   readonly freeze?: boolean | undefined
   /** Returns whether a start goes on without the kind; see {@link Informer.optional}. Default: false for all. */
   readonly optional?: ((resource: AnyResource) => boolean) | undefined
@@ -135,12 +129,12 @@ export class Cache implements Runnable, Reader, WriteObserver {
     const id = `namespaces ${labels}`
     const known = this.#declared.get(id)?.namespaces
     if (known) return known
-    const { api, clock = systemClock, log = silentLog, random = Math.random, selectNamespaces } = this.#dependencies
+    const { api, selectNamespaces } = this.#dependencies
     if (!selectNamespaces) {
       throw new Error(`Cannot cache in namespaces by the labels "${labels}": only an operator follows them`)
     }
     const inform: NamespacesSetup['inform'] = (of) => this.#inform(of)
-    const namespaces = selectNamespaces(labels, { api, clock, log, random, inform })
+    const namespaces = selectNamespaces(labels, { api, ...environmentOf(this.#dependencies), inform })
     const { informer } = namespaces
     const { resource } = informer
     this.#declared.set(id, {
@@ -163,10 +157,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
    * Returns the informers of a kind, or those that have its objects of a namespace. Undefined if the kind is not
    * declared, so that it is read live.
    */
-  informersOf<T extends KubeObject>(
-    resource: ResourceOf<T>,
-    namespace?: string,
-  ): readonly Informer<T>[] | undefined {
+  informersOf<T extends KubeObject>(resource: ResourceOf<T>, namespace?: string): readonly Informer<T>[] | undefined {
     const declared = this.#declared.get(resourceId(resource))
     return (declared && informersIn(declared, namespace)) as unknown as readonly Informer<T>[] | undefined
   }
@@ -269,14 +260,14 @@ export class Cache implements Runnable, Reader, WriteObserver {
    * and failing optional ones are not waited for. After 10 s it resolves as well, and logs the missing kinds.
    */
   async beforeLeading(signal: AbortSignal): Promise<void> {
-    const { clock = systemClock, log = silentLog, optional } = this.#dependencies
+    const { optional } = this.#dependencies
     const { catchUpAll } = await import('./catch_up.ts').catch(fileMissing('catch up', 'catch_up.js'))
-    await catchUpAll([...this.informers()], { clock, log, optional }, signal)
+    await catchUpAll([...this.informers()], { ...environmentOf(this.#dependencies), optional }, signal)
   }
 
   /** Ends the back-offs of informers, after one of them has reached the server again. */
   #wake(): void {
-    const { clock = systemClock } = this.#dependencies
+    const { clock } = environmentOf(this.#dependencies)
     if (clock.monotonic() - this.#wokeMs < WAKE_MS) return
     this.#wokeMs = clock.monotonic()
     for (const informer of this.informers()) informer.retrySoon()

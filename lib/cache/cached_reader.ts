@@ -89,11 +89,7 @@ export class CachedReader implements CachingReader {
     return found
   }
 
-  async lookup<T extends KubeObject>(
-    index: Index<T>,
-    key: string,
-    options: LookupOptions = {},
-  ): Promise<readonly T[]> {
+  async lookup<T extends KubeObject>(index: Index<T>, key: string, options: LookupOptions = {}): Promise<readonly T[]> {
     const { resource } = index
     const namespace = namespaceIn(resource, options)
     const [informers, live] = await this.#read<T>(resource, options)

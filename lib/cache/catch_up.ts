@@ -4,7 +4,7 @@ import { formatKey, isNewerVersion, keyOf } from '../core/objects.ts'
 import { untilAborted } from '../async/abort.ts'
 import { type AnyResource, metadataOf, wholeOf } from '../core/resource.ts'
 import { type Clock, sleep, type TurnBudget, within } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingKind } from '../client/codec.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
@@ -47,9 +47,7 @@ interface CatchingUp {
 /** See `Cache.beforeLeading`. `optional`: whether a start goes on without a kind. */
 export async function catchUpAll(
   informers: readonly CatchingUp[],
-  { clock, log, optional }: {
-    readonly clock: Clock
-    readonly log: Log
+  { clock, log, optional }: PartEnvironment & {
     readonly optional: ((resource: AnyResource) => boolean) | undefined
   },
   signal: AbortSignal,

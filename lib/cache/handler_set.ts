@@ -2,9 +2,9 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { type Clock, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
+import { type TurnBudget, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Delta, Deltas, Snapshot } from './store.ts'
 
 /** Called for each change. It should not throw: an error is logged, and this handler loses the event. */
@@ -19,13 +19,10 @@ export interface HandlerOptions {
   readonly resyncMs?: number | undefined
 }
 
-export interface HandlerSetOptions<T extends KubeObject> {
+export interface HandlerSetOptions<T extends KubeObject> extends RandomPartEnvironment {
   /** The kind, for messages: `pods`. */
   readonly name: string
   readonly store: { snapshot(): Snapshot<T> }
-  readonly clock: Clock
-  readonly random: () => number
-  readonly log: Log
 }
 
 /** Deltas that a handler gets one after the other. Several handlers share those of a list. */

@@ -5,9 +5,9 @@ import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/obje
 import type { AnyResource } from '../core/resource.ts'
 import { OPTIONAL_MS, type Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
+import { turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { environmentOf, type RandomPartEnvironment, type RandomPartOptions } from '../observe/environment.ts'
 import type { Api, WriteInFlight } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
@@ -22,17 +22,12 @@ import { type Delta, type Objects, Store, type StoreReader } from './store.ts'
 import { isTemporary, outageLogOf, WatchHealth } from './watch_health.ts'
 
 /** Options of {@link Informer}. */
-export interface InformerOptions extends SelectOptions {
+export interface InformerOptions extends SelectOptions, RandomPartOptions {
   readonly api: Api
   /** A resource made by `metadataOf` is fetched and stored without spec and status. */
   readonly resource: AnyResource
   /** Default: all namespaces. */
   readonly namespace?: string | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. A log that throws is ignored. */
-  readonly log?: Log | undefined
-  readonly random?: (() => number) | undefined
   /**
    * Removes parts of an object before it is stored. The kind, names, versions, labels, owners and finalizers stay, and
    * managedFields are always removed. If it throws, that is logged, and the object is stored as the function left it.
@@ -72,7 +67,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** Whether a start goes on without the first list, and readiness does not depend on it. */
   readonly optional: boolean
   readonly #name: string
-  readonly #options: InformerOptions & Pick<ListPagesOptions, 'clock' | 'objects'> & { readonly log: Log }
+  readonly #options: InformerOptions & RandomPartEnvironment & Pick<ListPagesOptions, 'objects'>
   readonly #store: Store<T>
   /** Changes an object of the server into what is stored. */
   readonly #prepare: (object: KubeObject) => void
@@ -90,7 +85,6 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #building = new Map<Index<T>, Promise<void>>()
   readonly #ended = new Latch()
   readonly #stop = new AbortController()
-  readonly #random: () => number
   #started = false
   /** The error that ended the informer. */
   #fatal: Error | undefined
@@ -100,36 +94,26 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly #waiting: (() => void)[] = []
 
   constructor(options: InformerOptions) {
-    const { resource, namespace, clock = systemClock, random = Math.random, optional = false } = options
-    const log = safeLog(options.log)
+    const { resource, namespace, optional = false } = options
+    const environment = environmentOf(options)
+    const { clock, log } = environment
     this.resource = resource
     this.namespace = namespace
     this.optional = optional
     this.#name = options.api.describe({ resource, namespace })
     const objects = options.objects as (() => Objects<KubeObject>) | undefined
-    this.#options = { ...options, clock, log, objects }
-    this.#random = random
+    this.#options = { ...options, ...environment, objects }
     const place = { clock, log, cluster: options.api.cluster }
     this.#store = new Store(reportingObjects('an index', place), objects?.() as Objects<T> | undefined)
     const onStripError = reportingObjects('strip', place)
     this.#prepare = (object) => prepareObject(object, { ...options, onStripError })
-    this.#ownWrites = new OwnWrites({
-      ...this.#options,
-      store: this.#store,
-      prepare: this.#prepare,
-    })
+    this.#ownWrites = new OwnWrites({ ...this.#options, store: this.#store, prepare: this.#prepare })
     this.#health = new WatchHealth(resource, log, {
       cluster: options.api.cluster,
       optional,
       outages: outageLogOf(options.api, clock),
     })
-    this.#handlers = new HandlerSet({
-      name: options.api.describe({ resource }),
-      store: this.#store,
-      clock,
-      random,
-      log,
-    })
+    this.#handlers = new HandlerSet({ ...environment, name: options.api.describe({ resource }), store: this.#store })
   }
 
   /** The name as a runnable, for logs and errors: `informer of pods in namespace "a"`. */
@@ -265,7 +249,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     const { failure } = this
     if (!isTemporary(failure)) return
     const askedMs = failure instanceof ApiError ? failure.retryAfterMs ?? 0 : 0
-    this.#control.retry?.(Math.max(askedMs, this.#random() * SPREAD_MS))
+    this.#control.retry?.(Math.max(askedMs, this.#options.random() * SPREAD_MS))
   }
 
   /**
@@ -322,7 +306,6 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       await reflect(
         {
           ...this.#options,
-          random: this.#random,
           control: this.#control,
           target: { resource, namespace },
           prepare: this.#prepare,

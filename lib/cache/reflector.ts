@@ -20,11 +20,7 @@ export interface ReflectorOptions extends StoredObjects {
    * Called with all objects, which it may keep: before the first event, and after every new list. Events wait for it.
    * `beganMs`: when they were requested, by the monotonic clock.
    */
-  readonly replace: (
-    objects: Objects<KubeObject>,
-    resourceVersion: string,
-    beganMs: number,
-  ) => Promise<void> | void
+  readonly replace: (objects: Objects<KubeObject>, resourceVersion: string, beganMs: number) => Promise<void> | void
   /** Called for each event, with its prepared object. `resourceVersion` is that of the event. */
   readonly apply: (event: WatchEvent, resourceVersion: string) => void
   /** Called when the server accepts a watch from a version. */
@@ -271,10 +267,7 @@ class WatchRun {
   }
 
   /** Stores an initial event. Returns whether its object is new. */
-  #collect(
-    objects: Objects<KubeObject>,
-    { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>,
-  ): boolean {
+  #collect(objects: Objects<KubeObject>, { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>): boolean {
     const key = formatKey(keyOf(object))
     const isNew = kind === 'applied' && !objects.has(key)
     if (kind === 'deleted') {

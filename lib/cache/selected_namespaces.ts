@@ -4,9 +4,9 @@ import { type AnyResource, metadataOf } from '../core/resource.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs, SERVER_BACKOFF } from '../async/backoff.ts'
 import { BoundedMap } from '../async/bounded_map.ts'
-import { type Clock, pause, sleep, within } from '../async/clock.ts'
+import { pause, sleep, within } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Api } from '../client/api.ts'
 import type { Informer, InformerOptions } from './informer.ts'
 import { type NamespaceInput, type NamespacePhase, namespaceStep } from './namespace_state.ts'
@@ -26,11 +26,8 @@ export interface NamespaceWork {
 export type NamespaceFollower = (namespace: string) => NamespaceWork
 
 /** What {@link SelectedNamespaces} needs. */
-export interface NamespacesSetup {
+export interface NamespacesSetup extends RandomPartEnvironment {
   readonly api: Api
-  readonly clock: Clock
-  readonly log: Log
-  readonly random: () => number
   /** Makes the informer of the Namespaces. It belongs to the cache, which runs it. */
   readonly inform: (options: Omit<InformerOptions, 'api'>) => Informer
 }

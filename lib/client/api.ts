@@ -18,6 +18,7 @@ import {
   describe,
   getRequest,
   listRequest,
+  type PageQuery,
   patchRequest,
   type PatchType,
   type SelectOptions,
@@ -141,34 +142,33 @@ export class Api {
 
   /** The observer gets the answer as that to a write: cached reads are never older than what was read before. */
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    const read = target.subresource ? undefined : this.#options.observer?.begin(target)
-    try {
+    return await this.#noted(target, target.subresource, async (note) => {
       const answer = await this.raw(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)
       const object = this.handOut(readAs(target.resource, answer as KubeObject))
-      read?.answered(object)
+      note?.answered(object)
       return object
+    })
+  }
+
+  /** Calls `act` with a note for the cache, which then ends. `isUnnoted`: the cache needs none. */
+  async #noted<T>(
+    target: Target,
+    isUnnoted: unknown,
+    act: (note: WriteInFlight | undefined) => Promise<T>,
+  ): Promise<T> {
+    const note = isUnnoted ? undefined : this.#options.observer?.begin(target)
+    try {
+      return await act(note)
     } finally {
-      read?.end()
+      note?.end()
     }
   }
 
   /** Reads one page. Items without apiVersion and kind (built-in kinds) get them. */
-  async listPage(
-    target: Target,
-    options: SelectOptions & {
-      limit?: number | undefined
-      continue?: string | undefined
-      quiet?: boolean | undefined
-      at?: { readonly resourceVersion: string; readonly resourceVersionMatch: 'Exact' } | undefined
-    },
-    signal?: AbortSignal,
-    pace?: Pace,
-  ): Promise<ListBody> {
+  async listPage(target: Target, options: PageQuery, signal?: AbortSignal, pace?: Pace): Promise<ListBody> {
     const action = `list ${this.describe(target)}`
     const body = await this.#list(listRequest(target, options), target, action, signal, pace)
-    if (!body || !isList(body)) {
-      throw new TypeError(`Cannot ${action}: the response is not a list`)
-    }
+    if (!body || !isList(body)) throw new TypeError(`Cannot ${action}: the response is not a list`)
     return { metadata: body.metadata, items: body.items ?? [] }
   }
 
@@ -186,11 +186,7 @@ export class Api {
   }
 
   /** Resolves with the open response when the server accepts the watch. Only `signal` aborts it. */
-  async watch(
-    target: Target,
-    options: WatchQuery,
-    signal: AbortSignal,
-  ): Promise<HttpResponse> {
+  async watch(target: Target, options: WatchQuery, signal: AbortSignal): Promise<HttpResponse> {
     const request = watchRequest(target, options)
     const response = await this.#options.transport({ ...request, signal })
     // A redirect, such as to a login, is no watch.
@@ -201,13 +197,8 @@ export class Api {
   }
 
   create(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
-    return this.#write(
-      target,
-      query,
-      createRequest(target, bodyOf(target, object), query),
-      `create ${this.describe(target)}`,
-      signal,
-    )
+    const request = createRequest(target, bodyOf(target, object), query)
+    return this.#write(target, query, request, `create ${this.describe(target)}`, signal)
   }
 
   update(target: Target, object: object, query: WriteQuery, signal?: AbortSignal): Promise<Written> {
@@ -223,13 +214,8 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<Written> {
     const verb = type === 'apply' ? 'apply' : target.subresource === 'status' ? 'set the status of' : 'patch'
-    return this.#write(
-      target,
-      query,
-      patchRequest(target, type, patch, query),
-      `${verb} ${this.describe(target)}`,
-      signal,
-    )
+    const request = patchRequest(target, type, patch, query)
+    return this.#write(target, query, request, `${verb} ${this.describe(target)}`, signal)
   }
 
   /** Resolves with the object while finalizers keep it, else with a Status. */
@@ -238,23 +224,16 @@ export class Api {
     return this.#deleting(target, options, () => this.raw(deleteRequest(target, options), action, signal))
   }
 
-  async #deleting<T>(target: Target, { dryRun }: DeleteQuery, send: () => Promise<T>): Promise<T> {
-    const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
-    try {
+  #deleting<T>(target: Target, { dryRun }: DeleteQuery, send: () => Promise<T>): Promise<T> {
+    return this.#noted(target, dryRun, async (note) => {
       const answer = await send()
-      inFlight?.deleted(answer)
+      note?.deleted(answer)
       return answer
-    } finally {
-      inFlight?.end()
-    }
+    })
   }
 
   /** Deletes all selected objects. Resolves with the objects that the server lists in its response. */
-  async deleteAll(
-    target: Omit<Target, 'name'>,
-    options: DeleteQuery,
-    signal?: AbortSignal,
-  ): Promise<KubeObject[]> {
+  async deleteAll(target: Omit<Target, 'name'>, options: DeleteQuery, signal?: AbortSignal): Promise<KubeObject[]> {
     const action = `delete all ${this.describe(target)}`
     const send = () => this.#list(deleteRequest(target, options), target, action, signal)
     const body = await this.#deleting(target, options, send)
@@ -292,17 +271,14 @@ export class Api {
     action: string,
     signal: AbortSignal | undefined,
   ): Promise<Written> {
-    const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
-    try {
+    return await this.#noted(target, dryRun, async (note) => {
       const written = await this.#exchange(request, signal, async (response) => ({
         object: this.handOut((await readJson(response, action, parseExact)) as KubeObject),
         created: response.status === 201,
       }))
-      inFlight?.answered(written.object)
+      note?.answered(written.object)
       return written
-    } finally {
-      inFlight?.end()
-    }
+    })
   }
 
   /** Sends a request and reads its whole response, until one of its signals is aborted. */

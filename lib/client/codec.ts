@@ -31,11 +31,7 @@ const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']
  *
  * @throws ApiError for a status of 300 or more, SyntaxError if the body is not JSON.
  */
-export async function readJson(
-  response: HttpResponse,
-  action: string,
-  parse: Parse = JSON.parse,
-): Promise<unknown> {
+export async function readJson(response: HttpResponse, action: string, parse: Parse = JSON.parse): Promise<unknown> {
   if (response.status >= 300) throw await readError(response, action)
   return parseBody(await response.body.text(), response.status, action, parse)
 }

@@ -25,11 +25,7 @@ const MAX_WAIT_MS = 30_000
  * Returns the wait before a retry in milliseconds, without jitter and at most 30 s, or `undefined` if the response is
  * final. `attempt` is how many times the request was sent.
  */
-export function retryDelayMs(
-  { status, headers }: Refusal,
-  attempt: number,
-  maxAttempts: number,
-): number | undefined {
+export function retryDelayMs({ status, headers }: Refusal, attempt: number, maxAttempts: number): number | undefined {
   if (status !== 429 && status < 500) return undefined
   if (attempt >= maxAttempts) return undefined
   const delay = retryAfterMs(headers)

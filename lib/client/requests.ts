@@ -24,6 +24,7 @@ export function named(name: string): string {
   return `metadata.name=${name.replace(/[\\,=]/g, '\\$&')}`
 }
 
+/** The exact version at which a list is read. */
 export interface ListVersion {
   readonly resourceVersion: string
   readonly resourceVersionMatch: 'Exact'
@@ -137,12 +138,8 @@ export function createRequest(target: Target, object: object, query: WriteQuery)
  */
 export function updateRequest(target: Target, object: object, query: WriteQuery, action: string): HttpRequest {
   const path = withQuery(pathOf(target), writeQuery(query))
-  return {
-    method: 'PUT',
-    path,
-    headers: sending('application/json'),
-    body: withoutMarks(stringifyExact(object, action)),
-  }
+  const body = withoutMarks(stringifyExact(object, action))
+  return { method: 'PUT', path, headers: sending('application/json'), body }
 }
 
 /** The kinds of patches that a server takes. */
@@ -214,10 +211,7 @@ export interface DeleteQuery extends SelectOptions {
   dryRun?: boolean | undefined
 }
 
-export function deleteRequest(
-  target: Target,
-  options: DeleteQuery,
-): HttpRequest {
+export function deleteRequest(target: Target, options: DeleteQuery): HttpRequest {
   const { uid, resourceVersion } = options
   const body = {
     apiVersion: 'v1',

@@ -130,23 +130,12 @@ export async function readKinds(api: Api, groupVersion: string, signal?: AbortSi
   }
   const { group, version } = names
   const path = group ? `/apis/${groupVersion}` : `/api/${groupVersion}`
-  const list = (await api.raw(
-    { method: 'GET', path, headers: ACCEPT },
-    `list the kinds of ${groupVersion}`,
-    signal,
-  )) as ResourceList
-  return list.resources
-    .filter(({ name }) => !name.includes('/'))
-    .map(({ name, kind, namespaced, verbs }) => ({
-      resource: {
-        group,
-        version,
-        kind,
-        plural: name,
-        scope: namespaced ? ('Namespaced' as const) : ('Cluster' as const),
-      },
-      verbs: verbs ?? [],
-    }))
+  const action = `list the kinds of ${groupVersion}`
+  const list = (await api.raw({ method: 'GET', path, headers: ACCEPT }, action, signal)) as ResourceList
+  return list.resources.filter(({ name }) => !name.includes('/')).map(({ name, kind, namespaced, verbs }) => {
+    const scope = namespaced ? 'Namespaced' : 'Cluster'
+    return { resource: { group, version, kind, plural: name, scope }, verbs: verbs ?? [] }
+  })
 }
 
 const ACCEPT = { accept: 'application/json' } as const

@@ -35,11 +35,7 @@ export function subresourceOf<T extends KubeObject, N extends SubresourceName>(
   const { resource: { group, kind }, subresource } = target
   const of = { group, kind: `${kind}/${subresource}` }
   const body = subresourceBody.bind(undefined, target)
-  const report = (
-    verb: WriteRecord['verb'],
-    written: Written,
-    options: SendOptions,
-  ): SubresourceAnswer<N, T> => {
+  const report = (verb: WriteRecord['verb'], written: Written, options: SendOptions): SubresourceAnswer<N, T> => {
     onWrite(verb, of, target, resultOf(written, 'metadata' in ref ? ref : { metadata: ref }), options)
     return written.object as unknown as SubresourceAnswer<N, T>
   }

@@ -3,9 +3,10 @@ import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf, parseKey } from '../core/objects.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
-import { type Clock, nextTurn, systemClock, turnBudgetOf } from '../async/clock.ts'
+import { nextTurn, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { guardedCalls, type Log, rarely, safeLog, writesDebug } from '../observe/log.ts'
+import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
+import { guardedCalls, rarely, writesDebug } from '../observe/log.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMeter, ControllerMetrics } from './metrics.ts'
@@ -21,7 +22,7 @@ import { SourceSet } from './source_set.ts'
 export type { ReconcileReport } from './reconciler.ts'
 
 /** Options of {@link Controller}. */
-export interface ControllerDependencies {
+export interface ControllerDependencies extends PartOptions {
   /** The name in logs and metrics. */
   readonly name: string
   /** The reconciled kind, for logs. Default: the name. */
@@ -34,10 +35,6 @@ export interface ControllerDependencies {
    * Default: all.
    */
   readonly namespaces?: Pick<ReadonlySet<string>, 'has'> & { readonly vary?: true } | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. Errors of the log are ignored. */
-  readonly log?: Log | undefined
   /** Returns the id of a run, for its log. Default: crypto.randomUUID. */
   readonly uuid?: (() => string) | undefined
   /** Whether the keys have no namespaces: that of another kind's object is dropped. Default: false. */
@@ -105,7 +102,7 @@ export class Controller implements Runnable {
    * called, or when the signal is aborted and the sources have ended. Present only with the option `warmup`.
    */
   readonly warmup?: (signal: AbortSignal) => Promise<void>
-  readonly #dependencies: ControllerDependencies & { readonly kind: string; readonly clock: Clock; readonly log: Log }
+  readonly #dependencies: ControllerDependencies & PartEnvironment & { readonly kind: string }
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
   readonly #history: RunHistory
@@ -124,7 +121,6 @@ export class Controller implements Runnable {
     const {
       name,
       kind = name,
-      clock = systemClock,
       meter,
       onReconcile,
       concurrency = 1,
@@ -132,7 +128,8 @@ export class Controller implements Runnable {
       holdEvents = false,
       limiter = exponentialLimiter(backoff),
     } = dependencies
-    const log = safeLog(dependencies.log)
+    const environment = environmentOf(dependencies)
+    const { clock, log } = environment
     if (!Number.isInteger(concurrency) || concurrency < 1) {
       throw new RangeError(
         `Cannot make controller "${name}": its concurrency is ${concurrency}, and must be an integer of at least 1`,
@@ -141,7 +138,7 @@ export class Controller implements Runnable {
     this.name = name
     this.everyReplica = dependencies.everyReplica
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
-    this.#dependencies = { ...dependencies, kind, clock, log }
+    this.#dependencies = { ...dependencies, ...environment, kind }
     const loops = (this.#loops = writeLoops(clock))
     const history = (this.#history = new RunHistory(Boolean(onReconcile) || writesDebug(log), loops.notes))
     const gone = (): GoneKeys | undefined => this.#gone

@@ -7,8 +7,9 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
-import { type Clock, nextTurn, turnBudgetOf } from '../async/clock.ts'
-import { type Log, RateLimitedLog } from '../observe/log.ts'
+import { nextTurn, turnBudgetOf } from '../async/clock.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import { exponentialLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { Delta } from '../cache/store.ts'
@@ -17,13 +18,10 @@ import { type KeyMapper, ownKey } from './handlers.ts'
 import { FailedEvents, joinStates } from './failed_events.ts'
 import { LOW_PRIORITY, type SourceFailure } from './source.ts'
 
-export interface EventMapperOptions {
+export interface EventMapperOptions extends PartEnvironment {
   readonly map: KeyMapper
   /** Called with the keys of each event, each key once. */
   readonly onKeys: (keys: Iterable<string>, delta: Delta, priority: number) => void
-  readonly clock: Clock
-  /** Must not throw. */
-  readonly log: Log
   /** Stops all mapping. */
   readonly signal: AbortSignal
 }

@@ -44,10 +44,7 @@ export type Verdict = 'new' | 'again' | Recovery | undefined
  * without retry is not logged again for the run that its own writes (usually of the status) cause. A success for an
  * object that is gone is not a recovery. `id` identifies the key among all that are reported here.
  */
-export type FailureFold = (
-  id: string,
-  ending: Pick<RunEnding, 'disposition' | 'retryInMs' | 'writes'>,
-) => Verdict
+export type FailureFold = (id: string, ending: Pick<RunEnding, 'disposition' | 'retryInMs' | 'writes'>) => Verdict
 
 /** A key whose last run failed. */
 interface Failing {

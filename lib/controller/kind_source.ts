@@ -1,7 +1,6 @@
 /** A source of keys from the events of a kind's informers, through predicates and a map function. */
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { describeUnsynced } from '../cache/cache.ts'
 import type { HandlerRegistration, Informer } from '../cache/informer.ts'
@@ -13,7 +12,7 @@ import { guardedPredicate, type Predicate } from './predicates.ts'
 import type { Sink, SinkOptions, Source, SourceFailure } from './source.ts'
 
 /** Options of {@link KindSource}. */
-export interface KindSourceOptions {
+export interface KindSourceOptions extends PartOptions {
   /** The informers of one kind, one per watched namespace. The source does not start or stop them. */
   readonly informers: readonly Informer[]
   /** Returns the keys of an event. Default: {@link ownKey}. */
@@ -37,10 +36,6 @@ export interface KindSourceOptions {
   readonly when?: Predicate | undefined
   /** Returns how the keys of an event are queued, if not as by default. Must not throw. */
   readonly queue?: ((delta: Delta) => Omit<SinkOptions, 'cause'> | undefined) | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. Errors of the log are ignored. */
-  readonly log?: Log | undefined
 }
 
 /**
@@ -62,12 +57,7 @@ export class KindSource implements Source {
   readonly name: string
   /** A cache is filled on every replica. */
   readonly warms: boolean
-  readonly #options: KindSourceOptions & {
-    readonly map: KeyMapper
-    readonly own: boolean
-    readonly clock: Clock
-    readonly log: Log
-  }
+  readonly #options: KindSourceOptions & PartEnvironment & { readonly map: KeyMapper; readonly own: boolean }
   /** By default, `own` is a guess: an object of another kind may have the same name. */
   readonly #isPrimary: boolean
   readonly #passes: (delta: Delta) => boolean
@@ -76,13 +66,13 @@ export class KindSource implements Source {
   #registrations: readonly HandlerRegistration[] = []
 
   constructor(options: KindSourceOptions) {
-    const { map = ownKey, own = map === ownKey, clock = systemClock } = options
-    const parts = { clock, log: safeLog(options.log) }
-    this.#options = { ...options, ...parts, map, own }
+    const { map = ownKey, own = map === ownKey } = options
+    const environment = environmentOf(options)
+    this.#options = { ...options, ...environment, map, own }
     this.#isPrimary = options.own === true && map === ownKey
     this.warms = options.warms ?? true
     this.name = [...new Set(options.informers.map(({ resource }) => groupResourceOf(resource)))].join(', ')
-    this.#passes = guardedPredicate(options.when, parts)
+    this.#passes = guardedPredicate(options.when, environment)
   }
 
   /** Whether no event is being mapped. An event whose map function failed does not count while it waits for a retry. */

@@ -3,8 +3,8 @@ import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
-import type { Clock } from '../async/clock.ts'
-import { type Log, RateLimitedLog } from '../observe/log.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
 
 /**
@@ -75,7 +75,7 @@ export function not<T extends KubeObject>(predicate: Predicate<T>): Predicate<T>
  */
 export function guardedPredicate(
   when: Predicate | undefined,
-  parts: { readonly clock: Clock; readonly log: Log },
+  parts: PartEnvironment,
 ): (delta: Delta) => boolean {
   if (!when) return () => true
   const limitedLog = new RateLimitedLog(parts.clock, parts.log)

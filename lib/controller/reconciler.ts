@@ -3,7 +3,7 @@ import { firstOf, LeadershipLost, messageOf, readable } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import { formatMs } from '../core/duration.ts'
 import { isAbort, LazyAbort } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import { type Log, RateLimitedLog, withFields } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
@@ -33,13 +33,11 @@ export interface ReconcileReport {
   readonly writes: readonly WriteRecord[]
 }
 
-export interface ReconcilerOptions {
+export interface ReconcilerOptions extends PartEnvironment {
   readonly controller: string
   readonly kind: string
   readonly reconcile: (run: Run) => Promise<Result>
   readonly queue: WorkQueue<string>
-  readonly clock: Clock
-  readonly log: Log
   /** Returns the id of a run, for its log. Default: crypto.randomUUID. */
   readonly uuid?: (() => string) | undefined
   readonly timeoutMs?: number | undefined

@@ -1,8 +1,8 @@
 /** The interface between a controller and its sources of keys. */
 import { formatMs } from '../core/duration.ts'
 import type { KubeObject, ObjectKey } from '../core/objects.ts'
-import { type Clock, isInTime } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { isInTime } from '../async/clock.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import type { Delta } from '../cache/store.ts'
 
 /**
@@ -94,7 +94,7 @@ const END_MS = 5_000
 /** Resolves when `ended` fulfils, or after 5 s with a warning. Rejects if `ended` rejects before that. */
 export async function endsInTime(
   ended: Promise<unknown>,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log }: PartEnvironment,
   warning: (limit: string) => string,
 ): Promise<void> {
   if (!(await isInTime(clock, END_MS, ended))) log.warn(warning(formatMs(END_MS)))

@@ -2,18 +2,16 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, sleep } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { sleep } from '../async/clock.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import { endsInTime, type Sink, type Source, type SourceFailure } from './source.ts'
 
-export interface SourceSetOptions {
+export interface SourceSetOptions extends PartEnvironment {
   /** The controller's name, for errors. */
   readonly controller: string
   /** The first sources; {@link SourceSet.add} adds more. */
   readonly sources: readonly Source[]
   readonly sink: Sink
-  readonly clock: Clock
-  readonly log: Log
   readonly syncTimeoutMs: number
   /** Names what else is missing, for the error of a sync timeout. */
   readonly unsynced?: (() => readonly string[]) | undefined

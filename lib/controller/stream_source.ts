@@ -4,12 +4,13 @@ import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, nextTurn, pause, systemClock } from '../async/clock.ts'
-import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
+import { nextTurn, pause } from '../async/clock.ts'
+import { environmentOf, type RandomPartEnvironment, type RandomPartOptions } from '../observe/environment.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import { endsInTime, type Sink, type Source, type SourceFailure } from './source.ts'
 
 /** Options of {@link StreamSource}. */
-export interface StreamSourceOptions {
+export interface StreamSourceOptions extends RandomPartOptions {
   readonly name: string
   /**
    * Returns the stream. Called at the start, and again after a back-off when the stream throws or ends, unless it ends
@@ -18,12 +19,6 @@ export interface StreamSourceOptions {
   readonly open: (signal: AbortSignal) => AsyncIterable<ObjectKey | Pick<KubeObject, 'metadata'>>
   /** Default: 0. */
   readonly priority?: number | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. Errors of the log are ignored. */
-  readonly log?: Log | undefined
-  /** Default: Math.random. */
-  readonly random?: (() => number) | undefined
 }
 
 /** What an iterator returns at its end if it must not be opened again: `return 'done'` in a generator. */
@@ -49,15 +44,14 @@ const ITEMS_PER_TURN = 128
  */
 export class StreamSource implements Source {
   readonly name: string
-  readonly #options: StreamSourceOptions & { readonly clock: Clock; readonly log: Log }
+  readonly #options: StreamSourceOptions & RandomPartEnvironment
   readonly #limitedLog: RateLimitedLog
   #failure: readonly SourceFailure[] = []
   #started = false
 
   constructor(options: StreamSourceOptions) {
-    const { clock = systemClock } = options
-    this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#limitedLog = new RateLimitedLog(clock, this.#options.log)
+    this.#options = { ...options, ...environmentOf(options) }
+    this.#limitedLog = new RateLimitedLog(this.#options.clock, this.#options.log)
     this.name = options.name
   }
 
@@ -69,7 +63,7 @@ export class StreamSource implements Source {
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
     if (this.#started) throw new Error(`Cannot start the source "${this.name}": it was started already`)
     this.#started = true
-    const { clock, log, random = Math.random } = this.#options
+    const { clock, log, random } = this.#options
     let attempt = 0
     while (!signal.aborted) {
       const openedMs = clock.monotonic()

@@ -2,23 +2,20 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
-import { type Clock, nextTurn, sleep, systemClock } from '../async/clock.ts'
-import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
+import { nextTurn, sleep } from '../async/clock.ts'
+import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source, type SourceFailure } from './source.ts'
 
 /** Options of {@link TickerSource}. */
-export interface TickerSourceOptions {
+export interface TickerSourceOptions extends PartOptions {
   readonly name: string
   readonly everyMs: number
   /** Returns the keys of a tick. If it throws, it is called again at the next tick. */
   readonly keys: (call: Call) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
   /** Default: −100, that of first lists: new events come first. */
   readonly priority?: number | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. Errors of the log are ignored. */
-  readonly log?: Log | undefined
 }
 
 /** A `keys` function that has not settled after a minute, or after the interval if that is longer, counts as failed. */
@@ -44,7 +41,7 @@ const KEYS_PER_TURN = 256
  */
 export class TickerSource implements Source {
   readonly name: string
-  readonly #options: TickerSourceOptions & { readonly clock: Clock; readonly log: Log }
+  readonly #options: TickerSourceOptions & PartEnvironment
   readonly #limitedLog: RateLimitedLog
   #failure: readonly SourceFailure[] = []
   #started = false
@@ -52,15 +49,15 @@ export class TickerSource implements Source {
 
   /** @throws RangeError if `everyMs` is not above 0 and finite. */
   constructor(options: TickerSourceOptions) {
-    const { name, everyMs, clock = systemClock } = options
+    const { name, everyMs } = options
     if (!(everyMs > 0 && everyMs < Infinity)) {
       throw new RangeError(
         `Cannot make the source "${name}": its interval is ${everyMs} ms, and must be above 0 and finite`,
       )
     }
     this.name = name
-    this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#limitedLog = new RateLimitedLog(clock, this.#options.log)
+    this.#options = { ...options, ...environmentOf(options) }
+    this.#limitedLog = new RateLimitedLog(this.#options.clock, this.#options.log)
   }
 
   get failing(): readonly SourceFailure[] {

@@ -3,8 +3,9 @@ import { ApiError, messageOf } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, systemClock, within } from '../async/clock.ts'
-import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
+import { within } from '../async/clock.ts'
+import { environmentOf, type RandomPartEnvironment, type RandomPartOptions } from '../observe/environment.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import {
   cutInstance,
@@ -48,16 +49,12 @@ export interface Recorder {
 type Call = Parameters<Recorder['normal']>
 
 /** Options of {@link EventRecorder}. */
-export interface EventRecorderOptions {
+export interface EventRecorderOptions extends RandomPartOptions {
   /**
    * Neither bound to a run nor fenced, so that events are written after the lease is lost. It needs the rights create
    * and patch.
    */
   readonly api: Api
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. A log that throws is ignored. */
-  readonly log?: Log | undefined
   /**
    * The reportingController, which `kubectl describe` shows as the source: a name such as `foo-operator` or
    * `example.dev/foo`.
@@ -69,8 +66,6 @@ export interface EventRecorderOptions {
   readonly drainMs?: number | undefined
   readonly limits?: Partial<EventLimits> | undefined
   readonly meter?: EventMeter | undefined
-  /** Default: Math.random. */
-  readonly random?: (() => number) | undefined
 }
 
 const EVENT: AnyResource = {
@@ -99,7 +94,7 @@ const MAX_RETRY_AFTER_MS = 300_000
 export class EventRecorder implements Runnable, Recorder {
   readonly name = 'event recorder'
   readonly role = 'recorder'
-  readonly #options: EventRecorderOptions & { readonly clock: Clock; readonly log: Log; readonly instance: string }
+  readonly #options: EventRecorderOptions & RandomPartEnvironment & { readonly instance: string }
   readonly #state: EventState
   readonly #dropped: DroppedEvents
   readonly #invalidLog: RateLimitedLog
@@ -116,11 +111,12 @@ export class EventRecorder implements Runnable, Recorder {
   /** @throws TypeError if the controller is not a qualified name, or the instance is empty. */
   constructor(options: EventRecorderOptions) {
     checkController(options.controller)
-    const { instance = options.controller, clock = systemClock } = options
+    const { instance = options.controller } = options
     if (!instance) throw new TypeError(`Cannot record events as "${options.controller}": the instance is empty`)
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
-    const log = safeLog(options.log)
-    this.#options = { ...options, clock, log, instance: cutInstance(instance) }
+    const environment = environmentOf(options)
+    const { clock, log } = environment
+    this.#options = { ...options, ...environment, instance: cutInstance(instance) }
     this.#invalidLog = new RateLimitedLog(clock, log)
     this.#dropped = new DroppedEvents({ log, meter: options.meter, limits })
     this.#state = new EventState(limits, (cause, count) => this.#dropped.count(cause, count))
@@ -240,7 +236,7 @@ export class EventRecorder implements Runnable, Recorder {
 
   /** Starts the back-off. Writes that fail together count as one failure. */
   #pause(error: unknown, nowMs: number): void {
-    const { random = Math.random } = this.#options
+    const { random } = this.#options
     const retryAfterMs = error instanceof ApiError ? Math.min(error.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : 0
     const ms = nowMs < this.#pausedUntilMs ? 0 : backoffMs(this.#failures++, BACKOFF, random)
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.max(ms, retryAfterMs))
@@ -278,7 +274,7 @@ export class EventRecorder implements Runnable, Recorder {
    * Returns nanoseconds since 1970. The part below milliseconds is random, to differ between replicas. Never repeats.
    */
   #serial(wallMs: number): bigint {
-    const { random = Math.random } = this.#options
+    const { random } = this.#options
     const serial = BigInt(Math.trunc(wallMs)) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000))
     this.#lastSerial = serial > this.#lastSerial ? serial : this.#lastSerial + 1n
     return this.#lastSerial

@@ -2,13 +2,12 @@
 import { formatMs } from '../core/duration.ts'
 import { messageOf, NetworkError } from '../core/errors.ts'
 import { abortScope, rejectOnAbort, untilAborted } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import { lineBatches } from '../async/lines.ts'
 import type { Api } from '../client/api.ts'
 import { describe } from '../client/requests.ts'
 import { parseWatchLine } from '../client/watch_events.ts'
-import type { Log } from '../observe/log.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import {
   type FollowerInput,
   type FollowerState,
@@ -21,15 +20,12 @@ import {
 import type { Lease, LeaseLock } from './lease_lock.ts'
 import { ACQUIRE_JITTER, type LeaseTimings } from './lease_state.ts'
 
-export interface FollowerOptions {
+export interface FollowerOptions extends RandomPartEnvironment {
   readonly api: Api
   readonly lock: LeaseLock
   /** The identity that the lock writes. */
   readonly identity: string
   readonly timings: LeaseTimings
-  readonly clock: Clock
-  readonly log: Log
-  readonly random: () => number
 }
 
 export class Follower {

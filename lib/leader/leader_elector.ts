@@ -3,8 +3,8 @@ import { fileMissing, isNotCapable, isReason, LeadershipLost, messageOf } from '
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, sleep, systemClock, within } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { sleep, within } from '../async/clock.ts'
+import { environmentOf, type RandomPartEnvironment, type RandomPartOptions } from '../observe/environment.ts'
 import { withVerbs } from '../client/codec.ts'
 import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
 import { isChanged } from '../client/retries.ts'
@@ -23,16 +23,11 @@ import { StallDetector } from './stall_detector.ts'
 import { LeaseFence } from './lease_fence.ts'
 
 /** Options of {@link LeaderElector}. */
-export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'timings'> {
+export interface LeaderElectorOptions extends Omit<LeaseCandidate, 'clock' | 'timings'>, RandomPartOptions {
   /** Default: client-go's: lease duration 15 s, renew deadline 10 s, retry period 2 s. */
   readonly timings?: LeaseTimings | undefined
-  /** Default: the system clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. A throwing log stops nothing. */
-  readonly log?: Log | undefined
   readonly callbacks?: ElectionCallbacks | undefined
   readonly meter?: ElectionMeter | undefined
-  readonly random?: (() => number) | undefined
 }
 
 /** Options of one election. */
@@ -43,7 +38,7 @@ export interface ElectionOptions {
 
 /** Takes part in the election by a Lease, renews the Lease while it leads, and reports both. */
 export class LeaderElector {
-  readonly #options: LeaderElectorOptions & LeaseCandidate & { readonly log: Log }
+  readonly #options: LeaderElectorOptions & LeaseCandidate & RandomPartEnvironment
   readonly #title: string
   readonly #lock: LeaseLock
   readonly #callbacks: Callbacks
@@ -60,8 +55,8 @@ export class LeaderElector {
 
   /** Throws a RangeError for invalid timings, a TypeError for a missing name. */
   constructor(given: LeaderElectorOptions) {
-    const { timings = DEFAULT_TIMINGS, clock = systemClock } = given
-    const options = { ...given, timings, clock, log: safeLog(given.log) }
+    const { timings = DEFAULT_TIMINGS } = given
+    const options = { ...given, ...environmentOf(given), timings }
     checkTimings(timings)
     for (const name of ['lease', 'namespace', 'identity'] as const) {
       if (!options[name]) throw new TypeError(`Cannot elect a leader: ${name} is empty`)
@@ -217,11 +212,10 @@ export class LeaderElector {
   }
 
   async #follow(signal: AbortSignal): Promise<Follower> {
-    const { random = Math.random } = this.#options
     const { Follower } = await import('./follower.ts').catch(
       fileMissing(`wait for ${this.#title}`, 'follower.js'),
     )
-    return new Follower({ ...this.#options, random, lock: this.#lock }, signal)
+    return new Follower({ ...this.#options, lock: this.#lock }, signal)
   }
 
   /** Renews until the signal is aborted or the fence falls. */

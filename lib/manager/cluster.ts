@@ -6,8 +6,8 @@ import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock } from '../async/clock.ts'
-import { type Log, safeLog, withFields } from '../observe/log.ts'
+import { environmentOf, type PartEnvironment, type RandomPartOptions } from '../observe/environment.ts'
+import { safeLog, withFields } from '../observe/log.ts'
 import { Api } from '../client/api.ts'
 import { ApplyCache } from '../client/apply_cache.ts'
 import type { Reader } from '../client/client.ts'
@@ -26,7 +26,7 @@ import { EventRecorder } from '../events/event_recorder.ts'
 import type { EventMeter } from '../events/metrics.ts'
 
 /** Options of {@link Cluster}. */
-export interface ClusterOptions {
+export interface ClusterOptions extends RandomPartOptions {
   /** The field manager, User-Agent and source of Events. At most 63 letters, digits, dashes and dots. */
   readonly name: string
   /** Names this process in Events. Default: the name. */
@@ -37,12 +37,6 @@ export interface ClusterOptions {
   readonly config?: ClusterConfig | undefined
   /** An existing connection, which the caller closes. Then `config` only describes what it leads to. */
   readonly transport?: Transport | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. */
-  readonly log?: Log | undefined
-  /** The random numbers of back-off. Default: Math.random. */
-  readonly random?: (() => number) | undefined
   /** The namespaces that the cache watches. Default, and when empty: all. */
   readonly namespaces?: readonly string[] | NamespaceSelection | undefined
   /** Follows Namespaces by their labels; see {@link CacheDependencies}. Default: that is refused. */
@@ -113,7 +107,7 @@ export class Cluster implements Runnable {
   /** Records Events in this cluster. It is a runnable of its own, to be added to the manager beside the cluster. */
   readonly recorder: EventRecorder
   readonly #connections: readonly ClosableTransport[]
-  readonly #options: ClusterOptions & { readonly log: Log }
+  readonly #options: ClusterOptions & PartEnvironment
 
   /**
    * @throws TypeError without a config and a transport.
@@ -123,8 +117,6 @@ export class Cluster implements Runnable {
     const {
       name,
       config,
-      clock = systemClock,
-      random,
       cacheDefaults,
       namespaces = cacheDefaults?.namespaces,
       freeze,
@@ -136,8 +128,10 @@ export class Cluster implements Runnable {
     } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
     const { label: cluster } = options
-    const log = cluster === undefined ? safeLog(options.log) : safeLog(withFields(safeLog(options.log), { cluster }))
-    this.#options = { ...options, log }
+    const { log: own, clock, random } = environmentOf(options)
+    const log = cluster === undefined ? own : safeLog(withFields(own, { cluster }))
+    const environment = { clock, log, random }
+    this.#options = { ...options, ...environment }
     this.config = config
     const host = config ? parseServer(config.server).authority : IN_MEMORY
     this.name = cluster === undefined ? `cluster ${host}` : `cluster "${cluster}"`
@@ -149,31 +143,22 @@ export class Cluster implements Runnable {
       forget: (path: string) => this.kinds.forget(path),
     }
     this.#connections = options.transport ? [] : [open(), open()]
-    const [base = options.transport!, own]: readonly Transport[] = this.#connections
+    const [base = options.transport!, leases]: readonly Transport[] = this.#connections
     const counting = (connection: Transport): Transport => {
       const counted = meter?.requests(connection, host) ?? connection
       return tracing?.requests(counted, host) ?? counted
     }
-    const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), { clock, random, log })
+    const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), environment)
     const counted = counting(base)
     this.transport = around(counted)
     this.api = new Api({ transport: this.transport, ...origin })
-    this.leaseApi = own ? new Api({ transport: around(counting(own)), ...origin }) : this.api
+    this.leaseApi = leases ? new Api({ transport: around(counting(leases)), ...origin }) : this.api
     this.kinds = new RestMapper(this.api)
     const applied = new ApplyCache()
     const onDeleted = applied.forget.bind(applied)
-    this.cache = new Cache({
-      ...cacheDefaults,
-      api: this.api,
-      clock,
-      log,
-      namespaces,
-      random,
-      freeze,
-      optional,
-      onDeleted,
-      selectNamespaces: options.selectNamespaces,
-    })
+    const { selectNamespaces } = options
+    const cached = { ...cacheDefaults, namespaces, freeze, optional, onDeleted, selectNamespaces }
+    this.cache = new Cache({ ...environment, ...cached, api: this.api })
     const warned = new Set<string>()
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log, warned)
     this.client = new KubeClient({
@@ -188,11 +173,9 @@ export class Cluster implements Runnable {
     })
     // Not over `around`: the recorder retries by itself, without a wait inside a request.
     this.recorder = new EventRecorder({
+      ...environment,
       api: new Api({ transport: counted, ...origin }),
-      clock,
-      log,
       meter,
-      random,
       controller: name,
       instance: options.instance ?? name,
     })
@@ -209,7 +192,7 @@ export class Cluster implements Runnable {
    * RBAC would never sync.
    */
   async ready(signal: AbortSignal): Promise<void> {
-    const { clock = systemClock, log } = this.#options
+    const { clock, log } = this.#options
     const scope = abortScope(signal)
     const beganMs = clock.monotonic()
     const note = (): void => {

@@ -4,9 +4,8 @@ import { formatMs } from '../core/duration.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { classify, type Phase, START_ORDER, STEPS, STOP_ORDER } from './start_order.ts'
 import {
@@ -19,15 +18,11 @@ import {
 } from './runnable_group.ts'
 
 /** Options of {@link Manager}. */
-export interface ManagerOptions {
+export interface ManagerOptions extends PartOptions {
   /** The name in logs and errors if another manager runs this one. Default: `manager`. */
   readonly name?: string | undefined
   /** Whether another manager runs it on every replica or only on the leader. Default: false, as for all work. */
   readonly everyReplica?: boolean | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. A log that throws does not stop the manager. */
-  readonly log?: Log | undefined
   /** Not shared with another manager. Without an elector, the leader's runnables start like all others. */
   readonly elector?: LeaderElector | undefined
   /** How long a stop waits for running runnables: 0 is no wait, Infinity is no limit. Default: 30 s. */
@@ -62,7 +57,7 @@ const MAX_NAMES = 5
 export class Manager implements Runnable {
   readonly name: string
   readonly everyReplica: boolean | undefined
-  readonly #options: ManagerOptions & { readonly clock: Clock; readonly log: Log }
+  readonly #options: ManagerOptions & PartEnvironment
   readonly #groups: ReadonlyMap<Phase, RunnableGroup>
   readonly #elected = new Latch()
   /** Opens when everything except the leader's work is ready. */
@@ -81,13 +76,13 @@ export class Manager implements Runnable {
 
   /** @throws RangeError if `graceMs` is negative or not a number. */
   constructor(options: ManagerOptions = {}) {
-    const { name = 'manager', everyReplica, clock = systemClock, elector, graceMs = 0 } = options
+    const { name = 'manager', everyReplica, elector, graceMs = 0 } = options
     if (!(graceMs >= 0)) {
       throw new RangeError(`Cannot make a manager: graceMs is ${graceMs}, and must be at least 0`)
     }
     this.name = name
     this.everyReplica = everyReplica
-    this.#options = { ...options, clock, log: safeLog(options.log) }
+    this.#options = { ...options, ...environmentOf(options) }
     const { signal } = this.#abandon
     const own: Fence = { signal, check: () => signal.throwIfAborted() }
     this.#fence = elector ? bothFences(own, elector.fence) : own

@@ -45,10 +45,7 @@ export interface PrometheusMeter extends Meter {
  * @param memory Returns the memory of the process in bytes, where prom-client cannot read it.
  * @throws ConfigError if prom-client is needed and cannot be loaded.
  */
-export async function prometheusMeter(
-  given?: PrometheusRegistry,
-  memory?: () => number,
-): Promise<PrometheusMeter> {
+export async function prometheusMeter(given?: PrometheusRegistry, memory?: () => number): Promise<PrometheusMeter> {
   const registry = given ?? new (await loadPromClient()).Registry()
   const scrape = scrapeOf(registry)
   const seriesOf = <M>(type: ScrapedMetric['type'], definition: MetricDefinition | HistogramDefinition): Series<M> =>
@@ -145,9 +142,7 @@ async function loadPromClient(): Promise<PromClient> {
     const why = messageOf(cause)
     throw new ConfigError(
       `Cannot serve metrics: prom-client cannot be loaded; install it (npm install, bun add, or deno add npm:prom-client) (${why})`,
-      {
-        cause,
-      },
+      { cause },
     )
   }
 }

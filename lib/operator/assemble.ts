@@ -100,7 +100,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const named = new Map(controllers.map((controller) => [controller.name, controller]))
   const converted = new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))
   const endpoints = loaded.endpoints
-    ?.addEndpoints(options, { Server, manager, clusters, elector, converted, meter, clock, log })
+    ?.addEndpoints(options, { ...setup, Server, manager, elector, converted })
   if (setup.webhooks) loaded.webhooks!.addWebhooks(setup.webhooks, setup, endpoints?.health, manager)
   if (elector) manager.add(leaseCheck(elector, clock))
   for (const cluster of setup.running) manager.add(cluster)

@@ -15,7 +15,7 @@ import { LEASE, type Lease } from '../leader/lease_lock.ts'
 import { expiresAtMs, type Observation, observe } from '../leader/lease_state.ts'
 import type { LeaderElector, LeaderElectorOptions } from '../leader/leader_elector.ts'
 import type { Cluster } from '../manager/cluster.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import {
   type ControllerDescription,
   controllerTitle,
@@ -36,7 +36,7 @@ const [COUNT, STOPS, NAMES] = ['kubeloop.dev/buckets', 'kubeloop.dev/stops', 'ku
 const KEPT_MS = 5 * 60_000
 
 /** What an assembled operator gives its buckets. */
-export interface BucketsSetup extends Environment {
+export interface BucketsSetup extends RandomPartEnvironment {
   readonly clusters: { readonly main: Cluster; readonly all: readonly Cluster[] }
   /** Returns the elector of a Lease. */
   readonly elect: (

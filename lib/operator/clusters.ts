@@ -10,7 +10,7 @@ import { loadConfig } from '../config/load.ts'
 import { describeConfig } from '../config/loaded.ts'
 import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
 import { Cluster, type ClusterOptions } from '../manager/cluster.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { ClusterParts, OtherCluster } from './context.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
 import type { Replacements } from './optional.ts'
@@ -18,7 +18,7 @@ import type { ShardParts } from './shard.ts'
 import { optionalIn, statedOptionalIn, syncTimeoutsOf } from './used_kinds.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 
-export interface ClusterSetup extends Environment, Pick<ClusterOptions, 'meter' | 'tracing'> {
+export interface ClusterSetup extends RandomPartEnvironment, Pick<ClusterOptions, 'meter' | 'tracing'> {
   readonly instance: string
   /** Ends the wait for configurations. */
   readonly signal?: AbortSignal | undefined

@@ -9,7 +9,7 @@ import { type Log, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isInPod } from '../runtime/os/env.ts'
 import type { Manager } from '../manager/manager.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import { logOf } from './work.ts'
 import type { OtherCluster } from './context.ts'
@@ -26,7 +26,7 @@ import type { OperatorWebhooks } from './webhooks/setup.ts'
 // For tests on a real cluster: this module is a file of the package.
 export { createCrds }
 
-export interface DefinitionSetup extends Environment {
+export interface DefinitionSetup extends RandomPartEnvironment {
   readonly description: OperatorDescription
   readonly clusters: Clusters
   readonly options: { readonly crds?: OperatorOptions['crds']; readonly definitionLog?: Log }

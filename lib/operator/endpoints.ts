@@ -9,14 +9,14 @@ import type { Manager } from '../manager/manager.ts'
 import { type MetricsServer, metricsServer } from '../manager/servers/metrics_server.ts'
 import type { PartMeter } from '../manager/metrics.ts'
 import { type Fetch, type Listen, type ListenOptions, type Server } from '../manager/servers/server.ts'
-import type { Environment } from './environment.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import type { MetricsOptions, OperatorOptions } from './options.ts'
 
 /** The meter of an operator, with its registry. */
 export type OperatorMeter = PrometheusMeter & PartMeter
 
-export interface EndpointSetup extends Environment {
+export interface EndpointSetup extends PartEnvironment {
   /** The class of mod.js. */
   readonly Server: typeof Server
   readonly manager: Manager

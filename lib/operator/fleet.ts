@@ -10,7 +10,7 @@ import { isInTime } from '../async/clock.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { ClusterChange } from './context.ts'
 import type { GroupDescription } from './description.ts'
 import { untilDone } from './optional.ts'
@@ -30,7 +30,7 @@ export interface Engaged {
   close(): void
 }
 
-export interface FleetSetup extends Environment {
+export interface FleetSetup extends RandomPartEnvironment {
   readonly manager: Manager
   /** How long a removed cluster waits for its running reconciles. */
   readonly graceMs: number

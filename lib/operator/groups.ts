@@ -6,7 +6,7 @@ import type { Latch } from '../async/latch.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import type { ClusterChange, WorkContext } from './context.ts'
 import type { Definitions } from './definitions.ts'
@@ -22,7 +22,7 @@ import { addFleet, type Engaged } from './fleet.ts'
 import { optionalCluster } from './optional.ts'
 
 /** What a group needs of the operator; classes of mod.js are behind functions, as this file is loaded beside it. */
-interface GroupSetup extends Environment {
+interface GroupSetup extends RandomPartEnvironment {
   readonly clusters: Clusters
   readonly manager: Manager
   /** The controllers by their names, while they run. */

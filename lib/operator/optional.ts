@@ -10,9 +10,9 @@ import { Latch } from '../async/latch.ts'
 import type { ClosableTransport } from '../runtime/net/transport.ts'
 import type { Cluster, ClusterOptions } from '../manager/cluster.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 
-export interface OptionalSetup extends Environment {
+export interface OptionalSetup extends RandomPartEnvironment {
   /** The name given to `app.cluster`. */
   readonly name: string
 }
@@ -64,7 +64,7 @@ export function optionalCluster(
 export async function untilDone(
   work: (signal: AbortSignal) => Promise<void>,
   report: (reason: string, error: unknown) => void,
-  { clock, log, random = Math.random }: OptionalSetup,
+  { clock, log, random }: OptionalSetup,
   signal: AbortSignal,
 ): Promise<void> {
   let last: string | undefined

@@ -9,11 +9,11 @@ import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
 import type { MapContext } from './context.ts'
 import type { SourceDescription } from './description.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
-interface OtherSourceSetup extends Environment {
+interface OtherSourceSetup extends RandomPartEnvironment {
   /** The title of the controller. */
   readonly title: string
   /** Tests for a key of the controller's cluster. */
@@ -65,7 +65,7 @@ export function changesOf<T>(
   name: string,
   open: (signal: AbortSignal) => AsyncIterable<T>,
   change: (item: T) => void,
-  { clock, log, random }: Environment,
+  { clock, log, random }: RandomPartEnvironment,
 ): Source {
   const changed = (signal: AbortSignal): AsyncIterable<ObjectKey> =>
     mapped(open(signal), (each) => (change(each), { name }))
@@ -76,10 +76,7 @@ export function changesOf<T>(
 const LEFT_OUT_PER_TURN = 128
 
 /** Converts items; leaves out those of `undefined`. A generator would keep its `return` waiting for a `next`. */
-export function mapped<T, R>(
-  stream: AsyncIterable<T>,
-  map: (item: T) => R | undefined,
-): AsyncIterable<R> {
+export function mapped<T, R>(stream: AsyncIterable<T>, map: (item: T) => R | undefined): AsyncIterable<R> {
   const items = stream[Symbol.asyncIterator]()
   let leftOut = 0
   const next = async (): Promise<IteratorResult<R>> => {

@@ -290,9 +290,7 @@ class Drain {
         this.#resource,
         object,
         { merge: { metadata: { labels: { [shard]: null, [drain]: null } } } },
-        {
-          resourceVersion,
-        },
+        { resourceVersion },
       )
     } catch (error) {
       this.#acknowledged.delete(text)

@@ -11,7 +11,7 @@ import { and, guardedPredicate, type Predicate } from '../controller/predicates.
 import type { Source } from '../controller/source.ts'
 import { toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import { boundTo, type Clients, logOf, sleepOn } from './work.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
@@ -27,7 +27,7 @@ import type { LoadedParts } from './loaded_parts.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
-export interface SourceSetup extends Environment {
+export interface SourceSetup extends RandomPartEnvironment {
   readonly clusters: Clusters
   readonly clients: Clients
   /** The controller's finalizer, if it has one. */

@@ -4,8 +4,9 @@ import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { type Clock, turnBudgetOf } from '../async/clock.ts'
+import { environmentOf } from '../observe/environment.ts'
+import type { Log } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
@@ -110,19 +111,18 @@ type Setup = Awaited<ReturnType<typeof setupOf>>
 type Opened = Setup & { readonly loaded: LoadedParts; readonly clusters: Clusters }
 
 async function setupOf(description: OperatorDescription, serves: boolean, options: StartOptions) {
-  const { clock = systemClock, userClock, identity, random, uuid } = options
-  const { instance = instanceOf(description.options) } = options
-  const log = safeLog(options.log ?? ownLog(description.options))
+  const { userClock, identity, uuid, instance = instanceOf(description.options) } = options
+  const environment = environmentOf({ ...options, log: options.log ?? ownLog(description.options) })
   const meter = serves
     ? await loadMeter(description.options).catch((error: unknown) => {
       if (options.needsMetrics !== false) throw error
-      log.warn(`${messageOf(error)}; elsewhere this is fatal`)
+      environment.log.warn(`${messageOf(error)}; elsewhere this is fatal`)
       return undefined
     })
     : undefined
   // Not a public option: how the page of `kubeloop dev` holds runs.
   const tracing = (options as { readonly tracing?: Tracing }).tracing ?? await loadTracing(description.options)
-  return { clock, userClock, log, instance, identity, random, uuid, meter, tracing }
+  return { ...environment, userClock, instance, identity, uuid, meter, tracing }
 }
 
 /** Prepares the definitions in the clusters that must be there, and assembles the parts. */

@@ -7,7 +7,7 @@ import { sleep } from '../async/clock.ts'
 import { guardedCalls, rarely, withFields } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import type { Manager } from '../manager/manager.ts'
-import type { Environment } from './environment.ts'
+import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import { boundTo, clientsOf, sleepOn } from './work.ts'
 import type { OperatorDescription, TaskDescription } from './description.ts'
@@ -15,7 +15,7 @@ import type { OperatorMeter } from './endpoints.ts'
 import { placeOf } from './places.ts'
 import type { Schedules } from './schedules.ts'
 
-export interface TaskSetup extends Environment {
+export interface TaskSetup extends RandomPartEnvironment {
   readonly clusters: Clusters
   readonly meter: OperatorMeter | undefined
   /** Present if the operator has a schedule. */
@@ -62,7 +62,7 @@ async function untilDone(
   count: (() => void) | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, random = Math.random, isTerminal, onTask } = setup
+  const { clock, random, isTerminal, onTask } = setup
   const { name, restart, schedule } = task
   const log = withFields(setup.log, { task: name })
   for (let failures = 0;;) {

@@ -57,6 +57,8 @@ export type { RestMapper } from '../client/rest_mapper.ts'
 export type { KubeClient, KubeClientOptions, OwnerCheck } from '../client/kube_client.ts'
 export type {
   DeleteQuery,
+  ListVersion,
+  PageQuery,
   Patch,
   PatchType,
   SelectOptions,
@@ -74,6 +76,7 @@ export type { StoreReader } from '../cache/store.ts'
 export type { Environment } from '../config/environment.ts'
 export type { ConfigSource } from '../config/loaded.ts'
 export type { EventLimits } from '../events/event_state.ts'
+export type { PartEnvironment, PartOptions, RandomPartEnvironment, RandomPartOptions } from '../observe/environment.ts'
 export type { ConversionDescription, Converted, ConvertedStatus, ConvertibleKind } from '../schema/conversions.ts'
 export type { Requeue, Run } from '../controller/result.ts'
 export type { ElectionCallbacks } from '../leader/callbacks.ts'

@@ -1,20 +1,14 @@
 /** The queue between events and workers: {@link QueueState} with a clock and waiting workers. */
 import { rejectOnAbort } from '../async/abort.ts'
-import { type Clock, systemClock } from '../async/clock.ts'
-import { guardedCalls, type Log, rarely, safeLog } from '../observe/log.ts'
+import type { Clock } from '../async/clock.ts'
+import { environmentOf, type PartOptions } from '../observe/environment.ts'
+import { guardedCalls, rarely } from '../observe/log.ts'
 import type { QueueMeter, QueueMetrics } from './metrics.ts'
 import { type Aging, QueueState } from './queue_state.ts'
 import { exponentialLimiter, guardedLimiter, type RateLimiter } from './rate_limiter.ts'
 
 /** Options of {@link WorkQueue}. */
-export interface WorkQueueOptions<K> {
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /**
-   * Receives the errors of the limiter, of {@link onTake} and of the meter: the first one, then ever more rarely.
-   * Default: none.
-   */
-  readonly log?: Log | undefined
+export interface WorkQueueOptions<K> extends PartOptions {
   /**
    * Default: 5 ms doubling to 1000 s, per key. The default is also used if this one throws or returns an invalid
    * number.
@@ -92,9 +86,9 @@ export class WorkQueue<K> {
 
   /** @throws RangeError if `aging` is invalid. */
   constructor(options: WorkQueueOptions<K> = {}) {
-    const { clock = systemClock, limiter, aging, meter, onTake } = options
+    const { limiter, aging, meter, onTake } = options
     const { name = options.controller ?? '', controller = name } = options
-    const log = safeLog(options.log)
+    const { clock, log } = environmentOf(options)
     this.#clock = clock
     this.#limiter = limiter ? guardedLimiter(limiter, log) : exponentialLimiter()
     this.#state = new QueueState(aging)

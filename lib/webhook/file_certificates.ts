@@ -1,10 +1,10 @@
 /** Reads a server's certificate from files, and follows their replacement. */
 import { rejectOnAbort, untilAborted } from '../async/abort.ts'
-import { type Clock, sleep, systemClock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { fits } from '../config/rotating_pair.ts'
 import { readFailure } from '../config/rotating_file.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import { readText, watchFolder } from '../runtime/os/files.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
 import type { CertificateMetrics } from './metrics.ts'
@@ -26,16 +26,12 @@ export interface FileAccess {
 
 const systemFiles: FileAccess = { readText, watchFolder }
 
-export interface FileCertificatesOptions {
+export interface FileCertificatesOptions extends PartOptions {
   /**
    * The folder with `tls.crt`, which may have intermediate certificates after the server's own, and `tls.key`, such as
    * the mount of a Secret that cert-manager writes.
    */
   readonly folder: string
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. */
-  readonly log?: Log | undefined
   /** What the certificate serves, and what to do without one, for errors. Default: webhooks. */
   readonly use?: CertificateUse | undefined
   /** Default: none. */
@@ -67,21 +63,15 @@ const WEBHOOKS: CertificateUse = {
  * reported once, when it lasts longer than a second.
  */
 export class FileCertificates implements CertificateSource {
-  readonly #options: FileCertificatesOptions
-  readonly #clock: Clock
-  readonly #log: Log
-  readonly #files: FileAccess
+  readonly #options: FileCertificatesOptions & PartEnvironment & { readonly files: FileAccess }
 
   constructor(options: FileCertificatesOptions) {
-    this.#options = options
-    this.#clock = options.clock ?? systemClock
-    this.#log = safeLog(options.log)
-    this.#files = options.files ?? systemFiles
+    this.#options = { ...options, ...environmentOf(options), files: options.files ?? systemFiles }
   }
 
   /** @throws ConfigError if there is no pair to begin with. */
   async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
-    const { folder, meter: metrics, introduce, use: { what, remedy } = WEBHOOKS } = this.#options
+    const { folder, files, clock, log, meter: metrics, introduce, use: { what, remedy } = WEBHOOKS } = this.#options
     let current: CertificatePair | undefined
     const read = async (): Promise<boolean> => {
       const pair = await this.#read(metrics)
@@ -97,17 +87,17 @@ export class FileCertificates implements CertificateSource {
       return true
     }
     await followFiles({
-      ...{ folder, read, files: this.#files, clock: this.#clock, signal },
+      ...{ folder, read, files, clock, signal },
       first: (cause) => {
         const how = `${what} without a certificate; ${remedy(folder)}`
         return new ConfigError(`Cannot serve ${how}: ${messageOf(cause)}`, { cause })
       },
       onFailure: (error) =>
-        this.#log.warn('Serving the last certificate, because the files have none that can be used now; replace them', {
+        log.warn('Serving the last certificate, because the files have none that can be used now; replace them', {
           folder,
           error: messageOf(error),
         }),
-      onRecovery: () => this.#log.info('The certificate files can be used again', { folder }),
+      onRecovery: () => log.info('The certificate files can be used again', { folder }),
     })
   }
 
@@ -133,18 +123,16 @@ export class FileCertificates implements CertificateSource {
   }
 
   #readOne(file: string, what: string): Promise<string> {
-    return this.#files.readText(file).catch((error: unknown) => {
+    return this.#options.files.readText(file).catch((error: unknown) => {
       throw readFailure(file, what, error)
     })
   }
 }
 
-export interface FileCaOptions {
+export interface FileCaOptions extends PartEnvironment {
   readonly file: string
   /** Throws if the text has no CA certificates. */
   readonly parse: (pem: string) => void
-  readonly clock: Clock
-  readonly log: Log
   readonly files?: FileAccess | undefined
 }
 

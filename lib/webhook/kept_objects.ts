@@ -9,8 +9,8 @@ import {
   type CustomResourceDefinition,
   type CustomResourceVersion,
 } from '../core/resource.ts'
-import { type Clock, pause } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { pause } from '../async/clock.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import type { Api } from '../client/api.ts'
 import type { TrustingObject } from './trusted_cas.ts'
 import { findObject } from './leftovers.ts'
@@ -23,11 +23,9 @@ const CHECK_MS = 60_000
 /** The maximum number of restorations in that time: another writer that insists must not make this a loop. */
 const MAX_WRITES = 3
 
-export interface Kept {
+export interface Kept extends PartEnvironment {
   /** Fenced for the leader. */
   readonly api: Api
-  readonly clock: Clock
-  readonly log: Log
   /** Adds the operator's CAs to an object that lacks them. Resolves with whether something was written. */
   readonly addCas: (target: TrustingObject, signal: AbortSignal) => Promise<boolean>
 }

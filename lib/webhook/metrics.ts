@@ -77,11 +77,7 @@ export function webhookMetrics(meter: Meter): WebhookMetrics {
       // The most likely ones exist before the first request, so that rates start at 0.
       counter(200)
       counter(500)
-      return {
-        latency: latency.with({ webhook }),
-        inFlight: inFlight.with({ webhook }),
-        requests: counter,
-      }
+      return { latency: latency.with({ webhook }), inFlight: inFlight.with({ webhook }), requests: counter }
     },
     panics: {
       admission: meter.counter(metric('controller_runtime_webhook_panics_total')).with({}),

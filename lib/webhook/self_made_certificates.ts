@@ -4,9 +4,10 @@ import type { KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, pause, within } from '../async/clock.ts'
+import { pause, within } from '../async/clock.ts'
 import { TokenBucket } from '../async/token_bucket.ts'
-import { type Log, RateLimitedLog } from '../observe/log.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
 import { isChanged } from '../client/retries.ts'
@@ -75,7 +76,7 @@ const WRITES = { burst: 10, refillMs: 60_000 } as const
 /** The maximum number of writers that a replica lets pass before it gives up to create the Secret. */
 const MAX_RACES = 20
 
-export interface SelfMadeOptions {
+export interface SelfMadeOptions extends PartEnvironment {
   /**
    * Reads and watches the Secret, and creates it. Not fenced, as each replica needs a certificate before it can lead.
    */
@@ -91,8 +92,6 @@ export interface SelfMadeOptions {
   readonly operator: string
   /** The names that the API server calls, see {@link namesOf}. */
   readonly names: ServerNames
-  readonly clock: Clock
-  readonly log: Log
   /** How long the first pair may take while the server cannot be reached. Default: 2 minutes. */
   readonly startTimeoutMs?: number | undefined
   /** The defaults: CA 10 years, leaf 1 year, each renewed after two thirds of that. */
@@ -300,12 +299,7 @@ export class SelfMadeCertificates implements CertificateSource {
   }
 
   /** Stores the content after a step. Rejects with Conflict or AlreadyExists if the Secret has changed meanwhile. */
-  async #store(
-    api: Api,
-    step: WriteStep,
-    found: Found | undefined,
-    signal: AbortSignal,
-  ): Promise<Found> {
+  async #store(api: Api, step: WriteStep, found: Found | undefined, signal: AbortSignal): Promise<Found> {
     const { operator, names, clock, log, algorithm } = this.#options
     const given = found ? found.given : await this.#given(signal)
     // New content keeps what clients trust and replicas serve, also if the Secret was deleted or damaged.

@@ -2,16 +2,14 @@
 import type { AnyResource } from '../core/resource.ts'
 import { messageOf } from '../core/errors.ts'
 import { abortScope } from '../async/abort.ts'
-import { type Clock, sleep } from '../async/clock.ts'
+import { sleep } from '../async/clock.ts'
 import { lineBatches } from '../async/lines.ts'
-import type { Log } from '../observe/log.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import type { Api } from '../client/api.ts'
 import { parseWatchLine } from '../client/watch_events.ts'
 
-export interface Watched {
+export interface Watched extends PartEnvironment {
   readonly api: Api
-  readonly clock: Clock
-  readonly log: Log
   readonly target: { readonly resource: AnyResource; readonly namespace?: string | undefined; readonly name: string }
   /** Names the object in the log. */
   readonly title: string

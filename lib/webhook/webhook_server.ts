@@ -2,9 +2,10 @@
 import { ConfigError, messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, pause, systemClock, within } from '../async/clock.ts'
+import { type Clock, pause, within } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { environmentOf, type PartOptions } from '../observe/environment.ts'
+import type { Log } from '../observe/log.ts'
 import { BodyLimits } from '../runtime/net/body_limits.ts'
 import { dialTls, type HttpsServer, serveHttps } from '../runtime/net/https_server.ts'
 import type { ServerRequest, ServerResponse } from '../runtime/net/server_exchange.ts'
@@ -40,7 +41,7 @@ const DIAL_TIMEOUT_MS = 10_000
 /** How long open requests may take after a stop; then they are aborted. */
 const SHUTDOWN_TIMEOUT_MS = 10_000
 
-export interface WebhookServerOptions {
+export interface WebhookServerOptions extends PartOptions {
   /** The interface to listen on. Default: all. */
   readonly host?: string | undefined
   /** 0 means any free port. Default: 9443. */
@@ -61,10 +62,6 @@ export interface WebhookServerOptions {
   readonly maxHeldBytes?: number | undefined
   /** Default: none. */
   readonly meter?: WebhookMeter | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. */
-  readonly log?: Log | undefined
 }
 
 /**
@@ -95,8 +92,9 @@ export class WebhookServer implements Runnable {
 
   constructor(options: WebhookServerOptions) {
     this.#options = options
-    this.#clock = options.clock ?? systemClock
-    this.#log = safeLog(options.log)
+    const { clock, log } = environmentOf(options)
+    this.#clock = clock
+    this.#log = log
     this.#metrics = options.meter?.webhooks()
     this.#validity = new Validity(this.#clock, this.#log, options.meter?.certificates('webhooks'))
     this.#lines = new ServerLines(this.#clock, this.#log)

@@ -76,7 +76,14 @@ test('the connections of a dropped cluster, and those that were opened late, are
   const late = app.cluster('late', () => tries++ > 0 ? Promise.resolve(nowhere) : Promise.reject(new Error('no')), {
     optional: true,
   })
-  const setup = { options: { cluster: nowhere }, instance: 'x', clock: systemClock, log: silentLog, otherClusters }
+  const setup = {
+    options: { cluster: nowhere },
+    instance: 'x',
+    clock: systemClock,
+    random: Math.random,
+    log: silentLog,
+    otherClusters,
+  }
   const clusters = await openClusters(app.description, setup)
   const request = { method: 'GET', path: '/version', headers: {} } as const
   const other = { ...app.description.clusters[0]!, name: 'constructor' }

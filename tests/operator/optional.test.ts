@@ -745,7 +745,10 @@ test('a stop during a configuration or an extension that never settles ends the 
 test('what lacks a permission of Deno is not tried again', async () => {
   const error = Object.assign(new Error('no'), { name: 'NotCapable' })
   const stop = new AbortController()
-  const [setup, again] = [{ name: 'west', clock: restingClock(), log: silentLog }, new Error('tried again')]
+  const [setup, again] = [
+    { name: 'west', clock: restingClock(), random: Math.random, log: silentLog },
+    new Error('tried again'),
+  ]
   await assert.rejects(untilDone(() => Promise.reject(error), () => stop.abort(again), setup, stop.signal), error)
 })
 

@@ -5,7 +5,8 @@ import { type Clock, within } from '../../async/clock.ts'
 import type { Api } from '../../client/api.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { printable } from '../../core/printable.ts'
-import { type Log, RateLimitedLog } from '../../observe/log.ts'
+import type { PartEnvironment } from '../../observe/environment.ts'
+import { RateLimitedLog } from '../../observe/log.ts'
 import { secretHash } from '../../runtime/os/secret_hash.ts'
 
 // The times of controller-runtime's filter, which does not keep refused tokens.
@@ -38,10 +39,8 @@ export interface Refusal {
   readonly text: string
 }
 
-export interface AccessOptions {
+export interface AccessOptions extends PartEnvironment {
   readonly api: Pick<Api, 'raw'>
-  readonly clock: Clock
-  readonly log: Log
   /** Aborts running reviews. */
   readonly signal: AbortSignal
 }

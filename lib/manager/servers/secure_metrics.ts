@@ -1,11 +1,11 @@
 /** Serves metrics over TLS, to clients whose token has the right. Loaded only for operators that ask for it. */
 import { aborted, abortScope } from '../../async/abort.ts'
-import type { Clock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
 import type { Api } from '../../client/api.ts'
 import { fileMissing, messageOf } from '../../core/errors.ts'
 import { printable } from '../../core/printable.ts'
-import { type Log, RateLimitedLog } from '../../observe/log.ts'
+import type { PartEnvironment } from '../../observe/environment.ts'
+import { RateLimitedLog } from '../../observe/log.ts'
 import {
   exchangeOf,
   type HttpServer,
@@ -27,13 +27,11 @@ import type { Fetch } from './server.ts'
 /** A scraper has one connection and one request at a time. */
 const MAX_STREAMS = 32
 
-export interface SecureMetricsOptions {
+export interface SecureMetricsOptions extends PartEnvironment {
   /** The folder with `tls.crt` and `tls.key`. Undefined: a certificate that lives as long as the process. */
   readonly certs: string | undefined
   /** Reviews the clients' tokens. Undefined: all clients are served. */
   readonly api: Pick<Api, 'raw'> | undefined
-  readonly clock: Clock
-  readonly log: Log
   readonly meter: CertificateMeter | undefined
 }
 
@@ -44,9 +42,7 @@ export async function serveSecurely(
   signal: AbortSignal,
 ): Promise<HttpServer> {
   const { clock } = options
-  const { serveTls } = await import('../../runtime/net/tls_server.ts').catch(
-    fileMissing('serve TLS', 'https.js'),
-  )
+  const { serveTls } = await import('../../runtime/net/tls_server.ts').catch(fileMissing('serve TLS', 'https.js'))
   const scope = abortScope()
   let server: HttpsServer | undefined
   const certificate = following(options, (pair) => server?.setCertificate(pair.cert, pair.key), scope.signal)

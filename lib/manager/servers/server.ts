@@ -2,9 +2,9 @@
 import { ConfigError, fileMissing, messageOf } from '../../core/errors.ts'
 import type { Runnable } from '../../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
-import { type Clock, systemClock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
-import { type Log, RateLimitedLog, safeLog } from '../../observe/log.ts'
+import { environmentOf, type PartOptions } from '../../observe/environment.ts'
+import { RateLimitedLog } from '../../observe/log.ts'
 import type { HttpServer, HttpServerOptions } from '../../runtime/net/http_server.ts'
 import { type ListenAddress, parseAddress } from './address.ts'
 
@@ -24,17 +24,13 @@ export function notFound(): Response {
 }
 
 /** The address of a server, and how it stops. */
-export interface ListenOptions {
+export interface ListenOptions extends PartOptions {
   /** A port on 127.0.0.1; `:8080` for all interfaces; `host:8080`. Default: 0, any free port of 127.0.0.1. */
   readonly address?: number | string | undefined
   /** PEM texts. Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
   /** How long open requests may take after a stop; then they are aborted. Default: 10 s. */
   readonly shutdownTimeoutMs?: number | undefined
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined
-  /** Default: none. */
-  readonly log?: Log | undefined
 }
 
 /** Options of {@link Server}. */
@@ -104,9 +100,9 @@ export class Server implements Runnable {
   async start(signal: AbortSignal): Promise<void> {
     // Not a public option: how the operator's metrics are served with a certificate.
     const { listen = listenLater } = this.#options as { readonly listen?: Listen }
-    const { name, tls, shutdownTimeoutMs = 10_000, clock = systemClock } = this.#options
+    const { name, tls, shutdownTimeoutMs = 10_000 } = this.#options
     const { maxBodyBytes = 4 * 1024 * 1024, maxConnections = 512 } = this.#options
-    const log = safeLog(this.#options.log)
+    const { clock, log } = environmentOf(this.#options)
     if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
     this.#started = true
     let server: HttpServer
@@ -145,8 +141,6 @@ export class Server implements Runnable {
 
 /** Loads the HTTP server, which an operator without servers does not need. */
 async function listenLater(options: HttpServerOptions): Promise<HttpServer> {
-  const { serveHttp } = await import('../../runtime/net/http_server.ts').catch(
-    fileMissing('serve HTTP', 'http.js'),
-  )
+  const { serveHttp } = await import('../../runtime/net/http_server.ts').catch(fileMissing('serve HTTP', 'http.js'))
   return await serveHttp(options)
 }

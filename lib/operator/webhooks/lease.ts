@@ -3,7 +3,7 @@ import { LeadershipLost, messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import { pause } from '../../async/clock.ts'
 import type { Api } from '../../client/api.ts'
-import type { Environment } from '../environment.ts'
+import type { PartEnvironment } from '../../observe/environment.ts'
 import type { LeaderElector } from '../../leader/leader_elector.ts'
 
 /** How often configurations that were deleted or changed by others are restored: without them, no webhook is called. */
@@ -13,7 +13,7 @@ export const RESTORE_MS = 60_000
 const NO_LEASE_MS = 10_000
 
 /** What {@link underLease} needs. */
-export interface LeasedWork extends Environment {
+export interface LeasedWork extends PartEnvironment {
   readonly elect: (onOther: () => void) => LeaderElector
   readonly api: Api
   readonly onDecided: () => void

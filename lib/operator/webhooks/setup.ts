@@ -1,7 +1,8 @@
 /** What the webhooks of an operator are made with, and what they are to the rest of it. */
 import type { CustomResourceConversion } from '../../core/resource.ts'
 import type { Runnable } from '../../core/runnable.ts'
-import type { Clock, TurnBudget } from '../../async/clock.ts'
+import type { TurnBudget } from '../../async/clock.ts'
+import type { PartEnvironment } from '../../observe/environment.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Api } from '../../client/api.ts'
 import type { Client } from '../../client/client.ts'
@@ -17,7 +18,7 @@ import type { OperatorMeter } from '../endpoints.ts'
  */
 export type WebhookMode = 'stated' | 'memory' | { readonly port: number }
 
-export interface WebhookSetup {
+export interface WebhookSetup extends PartEnvironment {
   /** The operator's own cluster, without a fence. */
   readonly api: Api
   /** Returns the client of one call, whose signal ends the client's requests. */
@@ -29,10 +30,8 @@ export interface WebhookSetup {
   /** Overrides the operator's own. */
   readonly crds?: OperatorOptions['crds']
   readonly meter: OperatorMeter | undefined
-  readonly clock: Clock
   /** The time that long work may take of each turn; shared with the operator's other work. */
   readonly budget: TurnBudget
-  readonly log: Log
   /** Logs what is installed, instead of `log`. */
   readonly definitionLog?: Log | undefined
   /**

@@ -109,10 +109,7 @@ function checkPair({ cert, key }: TlsMaterial, authority: string): void {
   const refuse = (what: string, cause?: unknown): never => {
     throw new NetworkError(
       `Cannot connect to ${authority}: ${what}; check client-certificate-data and client-key-data of the user`,
-      {
-        phase: 'connect',
-        cause,
-      },
+      { phase: 'connect', cause },
     )
   }
   if (cert === undefined) return refuse('there is a client key, but no client certificate')

@@ -117,10 +117,7 @@ const BODY_REFUSALS: Readonly<Record<BodyRefusal, { readonly status: number; rea
 }
 
 /** Returns a response that says why a request is refused. */
-export function refusal(
-  status: number,
-  text: string,
-): ServerResponse & { readonly body: Uint8Array<ArrayBuffer> } {
+export function refusal(status: number, text: string): ServerResponse & { readonly body: Uint8Array<ArrayBuffer> } {
   return {
     status,
     headers: {

@@ -9,11 +9,11 @@
  * CA and the system's are used.
  */
 import { untilAborted } from '../../async/abort.ts'
-import { type Clock, systemClock } from '../../async/clock.ts'
 import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { ConfigError, fileMissing, NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, isWatch, type Transport } from '../../core/transport.ts'
-import { type Log, silentLog } from '../../observe/log.ts'
+import { environmentOf, type PartOptions } from '../../observe/environment.ts'
+import type { Log } from '../../observe/log.ts'
 import { thisRuntime } from '../os/this_runtime.ts'
 import { type Access, accessOf, fixedAccess } from './access.ts'
 import { AgentPool } from './agent.ts'
@@ -25,13 +25,9 @@ import type { tunnelThrough } from './tunnel.ts'
 import type { WatchSessions } from './watch_sessions.ts'
 
 /** Options of {@link httpTransport}. */
-export interface TransportOptions {
-  /** Default: the system clock. */
-  readonly clock?: Clock | undefined
+export interface TransportOptions extends PartOptions {
   /** Default: `kubeloop`. */
   readonly userAgent?: string | undefined
-  /** Default: none. */
-  readonly log?: Log | undefined
   /** The cluster's name for errors. Default: errors have only its address. */
   readonly cluster?: string | undefined
   /** How long opening a connection may take, TLS included. Default: 30 s, as in client-go. */
@@ -88,13 +84,8 @@ class Connections {
   #generation = 0
 
   constructor(config: ClusterConfig, options: TransportOptions) {
-    const {
-      clock = systemClock,
-      userAgent = 'kubeloop',
-      log = silentLog,
-      connectTimeoutMs = 30_000,
-      answerTimeoutMs = 75_000,
-    } = options
+    const { userAgent = 'kubeloop', connectTimeoutMs = 30_000, answerTimeoutMs = 75_000 } = options
+    const { clock, log } = environmentOf(options)
     const address = parseServer(config.server)
     refuseUnencrypted(config, address)
     this.#config = config
