@@ -1,4 +1,5 @@
 /** Validates names as the API server does. */
+import { isFields } from './clone.ts'
 
 /** Tests for a lower-case domain name of at most 253 characters: a DNS subdomain of RFC 1123. */
 export function isDomainName(text: string): boolean {
@@ -10,6 +11,35 @@ export function isDomainName(text: string): boolean {
  */
 export function isLabelText(text: string): boolean {
   return /^[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/.test(text)
+}
+
+const TEXT = '63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
+
+/** Returns why the API server refuses the name of a label, or undefined. */
+export function labelKeyProblem(key: string): string | undefined {
+  const slash = key.indexOf('/')
+  if (slash >= 0 && !isDomainName(key.slice(0, slash))) {
+    return 'what is before the slash must be a domain name in lower case'
+  }
+  return isLabelText(key.slice(slash + 1)) ? undefined : `a name has 1 to ${TEXT}`
+}
+
+/** The same for the value of a label, which may be empty. */
+export function labelValueProblem(value: unknown): string | undefined {
+  if (value === '' || (typeof value === 'string' && isLabelText(value))) return undefined
+  return `a value is text of at most ${TEXT}`
+}
+
+/** @throws TypeError that begins with `cannot`, for a label that the API server refuses. */
+export function checkLabel(cannot: string, key: string, ...values: readonly unknown[]): void {
+  const problem = labelKeyProblem(key) ?? values.map(labelValueProblem).find(Boolean)
+  if (problem) throw new TypeError(`${cannot} the label ${JSON.stringify(key)}: ${problem}`)
+}
+
+/** @throws TypeError for labels that the API server refuses on an object. */
+export function checkLabels(labels: unknown): void {
+  if (!isFields(labels)) throw new TypeError('labels must be an object')
+  for (const [key, value] of Object.entries(labels)) checkLabel('Cannot set', key, value)
 }
 
 /** Tests for a lower-case DNS label of at most 63 characters (RFC 1035). */

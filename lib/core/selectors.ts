@@ -5,7 +5,7 @@
  */
 import { isFields } from './clone.ts'
 import { INTEGER, type LabelRequirement, satisfies } from './label_requirement.ts'
-import { isDomainName, isLabelText } from './names.ts'
+import { checkLabel, labelKeyProblem, labelValueProblem } from './names.ts'
 
 /** @internal Labels by name. */
 type Labels = Readonly<Record<string, string>>
@@ -56,19 +56,14 @@ export function formatLabels(labels: string | Labels | LabelSelector): string {
 
 /** Does not validate: the parser refuses an invalid expression. */
 function expressionText({ key, operator, values = [] }: LabelExpression): string {
-  checkLabel(key, values)
+  checkLabel('Cannot select by', key, ...values)
   if (values.length > 0) return `${key} ${operator.toLowerCase()} (${values.join(',')})`
   return operator === 'Exists' ? key : operator === 'DoesNotExist' ? `!${key}` : `${key} ${operator.toLowerCase()} `
 }
 
-function checkLabel(key: string, values: readonly string[]): void {
-  const problem = keyProblem(key) ?? values.map(valueProblem).find(Boolean)
-  if (problem) throw new TypeError(`Cannot select by the label ${JSON.stringify(key)}: ${problem}`)
-}
-
 function equalities(labels: Labels): string {
   return Object.entries(labels).map(([key, value]) => {
-    checkLabel(key, [value])
+    checkLabel('Cannot select by', key, value)
     return `${key}=${value}`
   }).join(',')
 }
@@ -112,7 +107,7 @@ function parseRequirements(selector: string): readonly LabelRequirement[] {
   const value = (): string => {
     if ([undefined, ',', ')'].includes(tokens[at])) return ''
     const text = word('a value')
-    const problem = valueProblem(text)
+    const problem = labelValueProblem(text)
     if (problem) throw refuse(`"${text}" is not a label value: ${problem}`)
     return text
   }
@@ -130,7 +125,7 @@ function parseRequirements(selector: string): readonly LabelRequirement[] {
   const requirement = (): LabelRequirement => {
     const isAbsent = take('!')
     const key = word('a label')
-    const problem = keyProblem(key)
+    const problem = labelKeyProblem(key)
     if (problem) throw refuse(`"${key}" is not a label: ${problem}`)
     if (isAbsent) return { key, operator: 'absent', values: [] }
     if (at === tokens.length || tokens[at] === ',') return { key, operator: 'exists', values: [] }
@@ -145,19 +140,4 @@ function parseRequirements(selector: string): readonly LabelRequirement[] {
   const requirements = commaSeparated(requirement)
   if (at < tokens.length) throw unexpected('a comma or the end')
   return requirements
-}
-
-const TEXT = '63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'
-
-function keyProblem(key: string): string | undefined {
-  const slash = key.indexOf('/')
-  if (slash >= 0 && !isDomainName(key.slice(0, slash))) {
-    return 'what is before the slash must be a domain name in lower case'
-  }
-  return isLabelText(key.slice(slash + 1)) ? undefined : `a name has 1 to ${TEXT}`
-}
-
-function valueProblem(value: unknown): string | undefined {
-  if (value === '' || (typeof value === 'string' && isLabelText(value))) return undefined
-  return `a value is text of at most ${TEXT}`
 }

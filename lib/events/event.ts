@@ -5,7 +5,7 @@
  * into an Event; the note comes from the caller.
  */
 import { microTime } from '../core/duration.ts'
-import { isDomainName, isLabelText } from '../core/names.ts'
+import { isDomainName, labelKeyProblem } from '../core/names.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
@@ -133,8 +133,7 @@ const MAX_NAME_LENGTH = 253
 
 /** Returns whether a name is a valid `reportingController`: a qualified name, such as `foo` or `example.dev/foo`. */
 export function isControllerName(name: string): boolean {
-  const slash = name.indexOf('/')
-  return isLabelText(name.slice(slash + 1)) && (slash < 0 || isDomainName(name.slice(0, slash)))
+  return labelKeyProblem(name) === undefined
 }
 
 /**

@@ -17,8 +17,11 @@ import {
   nextTryMs,
   step,
 } from './follower_state.ts'
-import type { Lease, LeaseLock } from './lease_lock.ts'
-import { ACQUIRE_JITTER, type LeaseTimings } from './lease_state.ts'
+import { LeaseLock } from './lease_lock.ts'
+import { ACQUIRE_JITTER, type Lease, type LeaseTimings } from './lease_state.ts'
+
+// Loaded with it.
+export { LeaseLock }
 
 export interface FollowerOptions extends RandomPartEnvironment {
   readonly api: Api

@@ -1,6 +1,7 @@
 /** Elects a leader by a Lease: acquires and renews it, fences the leader's writes, and releases it. */
 import { fileMissing, isNotCapable, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
+import { checkLabels } from '../core/names.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { sleep, within } from '../async/clock.ts'
@@ -9,11 +10,12 @@ import { withVerbs } from '../client/codec.ts'
 import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
 import { isChanged } from '../client/retries.ts'
 import type { Follower } from './follower.ts'
-import { type LeaseCandidate, LeaseLock } from './lease_lock.ts'
+import type { LeaseCandidate, LeaseLock } from './lease_lock.ts'
 import {
   checkTimings,
   DEFAULT_TIMINGS,
   expiresAtMs,
+  LEASE,
   type LeaseTimings,
   type Moment,
   tryTimeoutMs,
@@ -40,7 +42,8 @@ export interface ElectionOptions {
 export class LeaderElector {
   readonly #options: LeaderElectorOptions & LeaseCandidate & RandomPartEnvironment
   readonly #title: string
-  readonly #lock: LeaseLock
+  /** Undefined before the first start, which loads what waits for a lease and writes it. */
+  #lock!: LeaseLock
   readonly #callbacks: Callbacks
   readonly #stall: StallDetector
   #fence: LeaseFence
@@ -53,7 +56,7 @@ export class LeaderElector {
   /** How often it came again. */
   #equalWarnings = 0
 
-  /** Throws a RangeError for invalid timings, a TypeError for a missing name. */
+  /** Throws a RangeError for invalid timings, a TypeError for a missing name or an invalid label. */
   constructor(given: LeaderElectorOptions) {
     const { timings = DEFAULT_TIMINGS } = given
     const options = { ...given, ...environmentOf(given), timings }
@@ -61,16 +64,12 @@ export class LeaderElector {
     for (const name of ['lease', 'namespace', 'identity'] as const) {
       if (!options[name]) throw new TypeError(`Cannot elect a leader: ${name} is empty`)
     }
+    checkLabels(options.labels ?? {})
     this.#options = options
     this.#title = `lease "${options.namespace}/${options.lease}"`
-    const callbacks = (this.#callbacks = new Callbacks(options))
+    this.#callbacks = new Callbacks(options)
     this.#stall = new StallDetector(options.clock)
     this.#fence = this.#newFence()
-    this.#lock = new LeaseLock({
-      ...options,
-      onObserved: (record) => callbacks.observed(record),
-      onSlowPath: () => callbacks.slowPath(),
-    })
   }
 
   /** Whether this process certainly holds the lease. Becomes false by itself if a renewal is late. */
@@ -80,7 +79,7 @@ export class LeaderElector {
 
   /** The annotations of the Lease as last written or read. */
   get annotations(): Readonly<Record<string, string>> {
-    return this.#lock.annotations
+    return this.#lock?.annotations ?? {}
   }
 
   /**
@@ -107,8 +106,8 @@ export class LeaderElector {
   /** Logs a warning if the role may not read the lease. Does nothing after {@link start}. */
   async check(signal: AbortSignal): Promise<void> {
     if (this.#running) return
-    const { api } = this.#options
-    await api.get(this.#lock.target, signal).catch((error: unknown) => {
+    const { api, namespace, lease } = this.#options
+    await api.get({ resource: LEASE, namespace, name: lease }, signal).catch((error: unknown) => {
       if (!this.#running && isReason(error, 'Forbidden')) this.#warn('acquire', error)
     })
   }
@@ -131,8 +130,13 @@ export class LeaderElector {
     if (this.#running) throw new Error(`Cannot start the elector of ${this.#title}: it is already running`)
     this.#running = true
     try {
+      const { Follower, LeaseLock } = await import('./follower.ts').catch(
+        fileMissing(`use ${this.#title}`, 'follower.js'),
+      )
+      const lock = (this.#lock ??= new LeaseLock(this.#options, this.#callbacks))
+      const follow = (): Follower => new Follower({ ...this.#options, lock }, signal)
       if (this.#fence.signal.aborted) this.#fence = this.#newFence()
-      await this.#runTerm(this.#fence, signal, lead, mayRelease)
+      await this.#runTerm(this.#fence, follow, signal, lead, mayRelease)
     } finally {
       await this.#withinDeadline((limited) => this.#callbacks.ended(limited))
       this.#running = false
@@ -141,13 +145,14 @@ export class LeaderElector {
 
   async #runTerm(
     fence: LeaseFence,
+    follow: () => Follower,
     signal: AbortSignal,
     lead: (fence: Fence) => void,
     mayRelease: () => boolean,
   ): Promise<void> {
     this.#lock.begin()
     try {
-      await this.#acquire(fence, signal)
+      await this.#acquire(fence, follow, signal)
       signal.throwIfAborted()
       this.#leading = true
       this.#options.log.info(`Leading: acquired the ${this.#title}`, { identity: this.#options.identity })
@@ -173,7 +178,7 @@ export class LeaderElector {
   }
 
   /** Tries at once, then whenever a try may succeed, until the lease is acquired. */
-  async #acquire(fence: LeaseFence, signal: AbortSignal): Promise<void> {
+  async #acquire(fence: LeaseFence, follow: () => Follower, signal: AbortSignal): Promise<void> {
     const { timings, clock, log } = this.#options
     let follower: Follower | undefined
     let holder: string | undefined
@@ -203,19 +208,12 @@ export class LeaderElector {
           lostRace = isChanged(error)
           this.#warn('acquire', error, lostRace)
         }
-        follower ??= await this.#follow(signal)
+        follower ??= follow()
         await follower.wait({ isRead, lostRace })
       }
     } finally {
       await follower?.end()
     }
-  }
-
-  async #follow(signal: AbortSignal): Promise<Follower> {
-    const { Follower } = await import('./follower.ts').catch(
-      fileMissing(`wait for ${this.#title}`, 'follower.js'),
-    )
-    return new Follower({ ...this.#options, lock: this.#lock }, signal)
   }
 
   /** Renews until the signal is aborted or the fence falls. */

@@ -1,12 +1,13 @@
 /** Reads and writes one Lease for one candidate: takes, renews and releases it. */
 import { isReason } from '../core/errors.ts'
-import type { KubeObject } from '../core/objects.ts'
-import type { Resource } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
+import type { Callbacks } from './callbacks.ts'
 import {
   claim,
+  LEASE,
+  type Lease,
   type LeaseRecord,
   type LeaseTimings,
   mayAcquire,
@@ -16,19 +17,6 @@ import {
   observe,
   released,
 } from './lease_state.ts'
-
-export interface Lease extends KubeObject {
-  readonly spec?: LeaseRecord
-}
-
-/** The kind as elections read and write it. */
-export const LEASE: Resource<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  scope: 'Namespaced',
-}
 
 /** Conflicts here are rare (metadata edits, late writes of our own), so a few tries are enough. */
 const RELEASE_TRIES = 5
@@ -55,15 +43,9 @@ export interface LeaseCandidate {
   readonly hasEnded?: ((holder: string, signal: AbortSignal) => Promise<boolean>) | undefined
 }
 
-export interface LeaseLockOptions extends LeaseCandidate {
-  /** Called for each record that differs from the previous one. */
-  readonly onObserved: (record: LeaseRecord) => void
-  /** Called when a renewal had to read the lease first. */
-  readonly onSlowPath: () => void
-}
-
 export class LeaseLock {
-  readonly #options: LeaseLockOptions
+  readonly #options: LeaseCandidate
+  readonly #callbacks: Pick<Callbacks, 'observed' | 'slowPath'>
   /** The Lease as last written or read. */
   #lease: Lease | undefined
   #observed: Observation | undefined
@@ -73,8 +55,9 @@ export class LeaseLock {
    */
   #acquired: string | undefined
 
-  constructor(options: LeaseLockOptions) {
+  constructor(options: LeaseCandidate, callbacks: Pick<Callbacks, 'observed' | 'slowPath'>) {
     this.#options = options
+    this.#callbacks = callbacks
   }
 
   get target(): { readonly resource: typeof LEASE; readonly namespace: string; readonly name: string } {
@@ -120,7 +103,7 @@ export class LeaseLock {
       } catch (error) {
         if (!isReason(error, 'Conflict') && !isMissingObject(error)) throw error
       }
-      this.#options.onSlowPath()
+      this.#callbacks.slowPath()
     }
     const { api, identity, clock, timings, hasEnded } = this.#options
     let current: Lease
@@ -205,6 +188,6 @@ export class LeaseLock {
   #observe(record: LeaseRecord): void {
     const before = this.#observed
     this.#observed = observe(before, record, this.#options.clock.monotonic())
-    if (this.#observed !== before) this.#options.onObserved(record)
+    if (this.#observed !== before) this.#callbacks.observed(record)
   }
 }

@@ -11,6 +11,8 @@
  */
 import { jsonEqual } from '../core/equal.ts'
 import { microTime } from '../core/duration.ts'
+import type { KubeObject } from '../core/objects.ts'
+import type { Resource } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 
 /** The spec of a coordination.k8s.io/v1 Lease. */
@@ -25,6 +27,19 @@ export interface LeaseRecord {
   /** Fields of coordinated leader election, kept unchanged. */
   readonly strategy?: string
   readonly preferredHolder?: string
+}
+
+export interface Lease extends KubeObject {
+  readonly spec?: LeaseRecord
+}
+
+/** The kind as elections read and write it. */
+export const LEASE: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  scope: 'Namespaced',
 }
 
 /** A record, and when it was first observed. */

@@ -1,9 +1,10 @@
 /** Starts and stops runnables in order, around a leader election. */
 import { firstOf, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import type { Fence, WriteEnd } from '../core/fence.ts'
+import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
+import { bothFences } from '../async/both_fences.ts'
 import { Latch } from '../async/latch.ts'
 import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
@@ -285,19 +286,5 @@ export class Manager implements Runnable {
 
   #group(phase: Phase): RunnableGroup {
     return this.#groups.get(phase)!
-  }
-}
-
-/** Combines fences of one lifetime: writes pass only while both hold. */
-function bothFences(...fences: readonly [Fence, Fence]): Fence {
-  return {
-    signal: abortScope(...fences.map(({ signal }) => signal)).signal,
-    check() {
-      for (const fence of fences) fence.check()
-    },
-    opened() {
-      const ends = fences.flatMap((fence) => fence.opened?.() ?? [])
-      return (end: WriteEnd) => ends.forEach((each) => each(end))
-    },
   }
 }

@@ -115,14 +115,6 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     manager,
     named,
     graceMs: graceOf(options) ?? DEFAULT_GRACE_MS,
-    work: (signal) => ({
-      signal,
-      log,
-      clock,
-      ownNamespace: clusters.ownNamespace,
-      sleep: sleepOn(clock, { signal }),
-      ...boundTo(clientsOf(clusters, undefined), { signal }),
-    }),
     controller: (each, own) => controllerOf(each, options, own, { ...setup, ...own, isOnly: false }),
     waiting,
     read: (name, open, change) => loaded.otherSources!.changesOf(name, open, change, setup),
@@ -330,18 +322,7 @@ export function electorOf(
   setup: ElectionSetup,
   { onOther, fence, hasEnded }: Partial<OtherLease> = {},
 ): LeaderElector {
-  const {
-    clusters,
-    instance,
-    identity,
-    clock,
-    log,
-    meter,
-    random,
-    schedules,
-    loaded,
-    uuid = () => crypto.randomUUID(),
-  } = setup
+  const { clusters, instance, identity, log, meter, schedules, loaded, uuid = () => crypto.randomUUID() } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   const { lease, namespace } = leaseOf({ leaderElection, name }, config?.namespace)
@@ -352,11 +333,9 @@ export function electorOf(
   }
   const candidate = identity ?? own.identity ?? `${instance}_${uuid()}`
   return new LeaderElector({
+    ...setup,
     api: fence ? leaseApi.fenced(fence) : leaseApi,
-    clock,
-    log,
     meter: onOther ? undefined : meter,
-    random,
     lease,
     namespace: namespace ?? 'default',
     identity: candidate,

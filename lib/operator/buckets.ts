@@ -3,16 +3,16 @@
  * so that each replica caches all objects.
  */
 import { isReason, messageOf } from '../core/errors.ts'
-import type { Fence, WriteEnd } from '../core/fence.ts'
+import type { Fence } from '../core/fence.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
+import { aborted, abortScope } from '../async/abort.ts'
+import { bothFences } from '../async/both_fences.ts'
 import { nextTurn, pause } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
 import type { Informer, InformerOptions } from '../cache/informer.ts'
-import { LEASE, type Lease } from '../leader/lease_lock.ts'
-import { expiresAtMs, type Observation, observe } from '../leader/lease_state.ts'
+import { expiresAtMs, LEASE, type Lease, type Observation, observe } from '../leader/lease_state.ts'
 import type { LeaderElector, LeaderElectorOptions } from '../leader/leader_elector.ts'
 import type { Cluster } from '../manager/cluster.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
@@ -307,13 +307,15 @@ export class Buckets implements Runnable {
 
   /** Holds the Lease of a bucket until that is released or lost. Never rejects. */
   async #elect(at: number, bucket: Bucket): Promise<void> {
-    const [{ log }, { stop }] = [this.#setup, bucket]
+    const { log } = this.#setup
+    const { stop } = bucket
     const of = { lease: `${this.#operator}-bucket-${at}`, namespace: this.#namespace }
-    const limited: Log = { ...log, warn: (...line) => this.#failureLog.warn(...line) } // all are late at once
+    // All are late at once.
+    const limited: Log = { ...log, warn: (...line) => this.#failureLog.warn(...line) }
     const elector = this.#setup.elect(of, { hasEnded: (...by) => this.#hasEnded(...by), log: limited })
-    let both: BothFences | undefined
+    let both: (Fence & Disposable) | undefined
     const lead = (fence: Fence): void => {
-      bucket.fence = both = new BothFences(this.#setup.fence, fence)
+      bucket.fence = both = bothFences(this.#setup.fence, fence)
       this.#take(at, 'acquired')
     }
     try {
@@ -325,7 +327,7 @@ export class Buckets implements Runnable {
     stop.abort(RELEASED)
     bucket.fence = undefined
     this.#take(at, 'ended')
-    both?.end()
+    both?.[Symbol.dispose]()
   }
 
   #openSoon(): void {
@@ -388,32 +390,3 @@ export class Buckets implements Runnable {
 }
 
 const RELEASED = new DOMException('The bucket is given up', 'AbortError')
-
-/** Writes pass only while both fences hold. */
-class BothFences implements Fence {
-  readonly #fences: readonly Fence[]
-  readonly #scope: AbortScope
-
-  constructor(...fences: readonly [Fence, Fence]) {
-    this.#fences = fences
-    this.#scope = abortScope(...fences.map(({ signal }) => signal))
-  }
-
-  get signal(): AbortSignal {
-    return this.#scope.signal
-  }
-
-  check(): void {
-    for (const fence of this.#fences) fence.check()
-  }
-
-  opened(): (end: WriteEnd) => void {
-    const ends = this.#fences.flatMap((fence) => fence.opened?.() ?? [])
-    return (end) => ends.forEach((each) => each(end))
-  }
-
-  /** Removes its listeners: the term is over. */
-  end(): void {
-    this.#scope[Symbol.dispose]()
-  }
-}

@@ -8,6 +8,7 @@ import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
+import { clientsOf, workOf } from './work.ts'
 import type { ClusterChange, WorkContext } from './context.ts'
 import type { Definitions } from './definitions.ts'
 import {
@@ -31,8 +32,6 @@ interface GroupSetup extends RandomPartEnvironment {
   readonly meter: OperatorMeter | undefined
   /** How long a removed cluster waits for its running reconciles. */
   readonly graceMs: number
-  /** The context of a provider. */
-  readonly work: (signal: AbortSignal) => WorkContext
   readonly controller: (
     description: ControllerDescription,
     own: Pick<Manager, 'fence' | 'abandon' | 'stopping'> & { readonly meter: OperatorMeter | undefined },
@@ -47,7 +46,8 @@ interface GroupSetup extends RandomPartEnvironment {
 }
 
 export function addGroups(description: OperatorDescription, setup: GroupSetup): void {
-  const { work, read } = setup
+  const { clusters, read } = setup
+  const work = (signal: AbortSignal): WorkContext => workOf(setup, clientsOf(clusters, undefined), { signal })
   for (const group of description.groups) {
     addFleet(group, {
       ...setup,

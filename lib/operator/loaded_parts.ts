@@ -40,78 +40,70 @@ export async function loadParts(
     readonly freeze?: boolean | undefined
   },
 ): Promise<LoadedParts> {
-  const { options: { health, metrics, profiling, leaderElection, sharding }, clusters, groups } = description
+  const { options: { health, metrics, profiling, leaderElection, sharding }, clusters, groups, tasks } = description
   const selects = selectsNamespaces(description)
-  const shards = sharding !== undefined && start.leaderElection !== false
   const elects = start.leaderElection ?? (leaderElection || sharding || hasWebhooks(description))
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
   const controllers = allControllers(description)
-  const hasFinalizer = controllers.some((each) => each.finalize)
-  const hasOtherSource = controllers.some(({ sources }) =>
-    sources.some(({ kind }) => kind === 'from' || kind === 'every')
-  )
-  const [
-    webhooks,
-    definitions,
-    endpoints,
-    otherSources,
-    finalizers,
-    otherClusters,
-    tasks,
-    schedules,
-    namespaces,
-    compact,
-    sharded,
-  ] = await Promise
-    .all([
-      hasWebhooks(description)
-        ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'serve webhooks', 'webhook_server.js')
-        : undefined,
-      // Without kinds, an operator may have lost its last admission.
-      hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
-        ? import('./definitions.ts').catch(fileMissing('verify or install definitions', 'crds.js'))
-        : undefined,
-      isServing
-        ? import('./endpoints.ts').catch(fileMissing('serve health, metrics or profiles', 'endpoints.js'))
-        : undefined,
-      hasOtherSource || groups.length > 0
-        ? import('./other_sources.ts').catch(fileMissing('read streams', 'streams.js'))
-        : undefined,
-      hasFinalizer
-        ? import('../controller/finalizer.ts').catch(fileMissing('finalize objects', 'finalizer.js'))
-        : undefined,
-      clusters.length + groups.length > 0
-        ? import('./other_clusters.ts').catch(fileMissing('use other clusters', 'fleet.js'))
-        : undefined,
-      description.tasks.length > 0 ? import('./tasks.ts').catch(fileMissing('run tasks', 'tasks.js')) : undefined,
-      description.tasks.some(({ schedule }) => schedule)
-        ? loadPart('schedules', () => import('./schedules.ts'), 'schedule', 'cron.js')
-        : undefined,
-      selects ? import('./namespaces.ts').catch(fileMissing('select Namespaces', 'namespaces.js')) : undefined,
-      description.caches.some(({ options }) => options.compact)
-        ? loadPart(
-          'compact',
-          () => import('../cache/compact/compact_caches.ts'),
-          'cache with compact',
-          'compact_cache.js',
-        )
-        : undefined,
-      shards ? loadPart('sharding', () => import('./sharding_parts.ts'), 'shard', 'shards.js') : undefined,
-      // Not returned: informers and electors load these, and must not wait for a file then.
-      selects || elects ? import('../cache/catch_up.ts').catch(fileMissing('take over', 'catch_up.js')) : undefined,
-      elects ? import('../leader/follower.ts').catch(fileMissing('wait for a lease', 'follower.js')) : undefined,
-    ])
-  const loaded = {
-    ...{ webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules },
-    namespaces,
-  }
+  const sources = controllers.flatMap((controller) => controller.sources)
+  const { compact, sharded, ...loaded } = await allOf({
+    webhooks: hasWebhooks(description)
+      ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'serve webhooks', 'webhook_server.js')
+      : undefined,
+    // Without kinds, an operator may have lost its last admission.
+    definitions: hasWebhooks(description) || definesKinds(description) ||
+        crdModeOf(description.options).mode === 'install'
+      ? import('./definitions.ts').catch(fileMissing('verify or install definitions', 'crds.js'))
+      : undefined,
+    endpoints: isServing
+      ? import('./endpoints.ts').catch(fileMissing('serve health, metrics or profiles', 'endpoints.js'))
+      : undefined,
+    otherSources: sources.some(({ kind }) => kind === 'from' || kind === 'every') || groups.length > 0
+      ? import('./other_sources.ts').catch(fileMissing('read streams', 'streams.js'))
+      : undefined,
+    finalizers: controllers.some((each) => each.finalize)
+      ? import('../controller/finalizer.ts').catch(fileMissing('finalize objects', 'finalizer.js'))
+      : undefined,
+    otherClusters: clusters.length + groups.length > 0
+      ? import('./other_clusters.ts').catch(fileMissing('use other clusters', 'fleet.js'))
+      : undefined,
+    tasks: tasks.length > 0 ? import('./tasks.ts').catch(fileMissing('run tasks', 'tasks.js')) : undefined,
+    schedules: tasks.some(({ schedule }) => schedule)
+      ? loadPart('schedules', () => import('./schedules.ts'), 'schedule', 'cron.js')
+      : undefined,
+    namespaces: selects
+      ? import('./namespaces.ts').catch(fileMissing('select Namespaces', 'namespaces.js'))
+      : undefined,
+    compact: description.caches.some(({ options }) => options.compact)
+      ? loadPart(
+        'compact',
+        () => import('../cache/compact/compact_caches.ts'),
+        'cache with compact',
+        'compact_cache.js',
+      )
+      : undefined,
+    sharded: sharding !== undefined && start.leaderElection !== false
+      ? loadPart('sharding', () => import('./sharding_parts.ts'), 'shard', 'shards.js')
+      : undefined,
+    // Informers and electors load these, and must not wait for a file then.
+    takingOver: selects || elects
+      ? import('../cache/catch_up.ts').catch(fileMissing('take over', 'catch_up.js'))
+      : undefined,
+    lease: elects ? import('../leader/follower.ts').catch(fileMissing('use a lease', 'follower.js')) : undefined,
+  })
   const ring = sharding?.buckets === undefined ? sharded?.shardOf(description, loaded, start) : undefined
   const shard = ring ?? sharded?.bucketsOf(description, start)
   const described = shard?.sharded ?? description
   return {
-    ...{ ...loaded, shard, finalizers: ring?.finalizers ?? finalizers },
+    ...{ ...loaded, shard, finalizers: ring?.finalizers ?? loaded.finalizers },
     described: compact?.withCompactCaches(described, start.freeze) ?? described,
   }
+}
+
+/** Resolves with what each promise resolves with, by its name. */
+async function allOf<T extends object>(promises: T): Promise<{ [Name in keyof T]: Awaited<T[Name]> }> {
+  const named = Object.entries(promises).map(async ([name, promise]) => [name, await promise])
+  return Object.fromEntries(await Promise.all(named)) as { [Name in keyof T]: Awaited<T[Name]> }
 }
 
 /** Whether it has namespaces by labels. */

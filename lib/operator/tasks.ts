@@ -9,7 +9,7 @@ import type { LeaderElector } from '../leader/leader_elector.ts'
 import type { Manager } from '../manager/manager.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
-import { boundTo, clientsOf, sleepOn } from './work.ts'
+import { clientsOf, workOf } from './work.ts'
 import type { OperatorDescription, TaskDescription } from './description.ts'
 import type { OperatorMeter } from './endpoints.ts'
 import { placeOf } from './places.ts'
@@ -98,14 +98,13 @@ async function untilDone(
 async function once(
   { name, task, everyReplica }: TaskDescription,
   manager: Manager,
-  { clusters, clock, log }: TaskSetup,
+  setup: TaskSetup,
   signal: AbortSignal,
 ): Promise<void> {
-  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, { name: `task "${name}"` })
+  const clients = clientsOf(setup.clusters, everyReplica ? undefined : manager.fence, { name: `task "${name}"` })
   const scope = abortScope(manager.abandon)
   try {
-    const { ownNamespace } = clusters
-    await task({ signal, log, clock, ownNamespace, sleep: sleepOn(clock, { signal }), ...boundTo(clients, scope) })
+    await task(workOf(setup, clients, { signal }, scope))
   } finally {
     scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
     scope[Symbol.dispose]()

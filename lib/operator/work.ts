@@ -2,6 +2,7 @@
 import { type Duration, toMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { type Clock, sleep } from '../async/clock.ts'
+import type { PartEnvironment } from '../observe/environment.ts'
 import { type Log, withFields } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
@@ -57,6 +58,16 @@ export function boundTo(
     return bound.get(client) ?? bound.set(client, client.bound(work, onWriteIn(cluster))).get(client)!
   }
   return { client: clientOf(home), clientOf }
+}
+
+/** Returns the context of one piece of work. `calls`: its signal aborts their calls. Default: that of the work. */
+export function workOf(
+  { clusters: { ownNamespace }, clock, log }: PartEnvironment & { readonly clusters: Clusters },
+  clients: Clients,
+  work: { readonly signal: AbortSignal },
+  calls: { readonly signal: AbortSignal } = work,
+): WorkContext {
+  return { signal: work.signal, log, clock, ownNamespace, sleep: sleepOn(clock, work), ...boundTo(clients, calls) }
 }
 
 /** Returns the `sleep` of a context. It reads the signal when it is called, as few contexts need one. */

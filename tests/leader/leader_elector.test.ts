@@ -427,6 +427,21 @@ test('missing names and invalid timings throw before anything is sent', () => {
   )
 })
 
+test('labels that the server would refuse throw before anything is sent, and the others are accepted', () => {
+  const { clock, server } = setup()
+  for (
+    const [labels, problem] of [
+      [{ team: 'a b' }, 'Cannot set the label "team": a value is text of at most 63 letters'],
+      [{ team: 1 as never }, 'Cannot set the label "team": a value is text'],
+      [{ ok: 'yes', team: 'a'.repeat(64) }, 'Cannot set the label "team": a value is text'],
+      [{ 'a/b/c': '' }, 'Cannot set the label "a/b/c": a name has 1 to 63 letters'],
+      [{ 'Example.dev/team': '' }, 'Cannot set the label "Example.dev/team": what is before the slash must be'],
+      [['team'] as never, 'labels must be an object'],
+    ] as const
+  ) assert.throws(() => candidate(server, clock, 'a', { labels }), new RegExp(`^TypeError: ${problem}`))
+  candidate(server, clock, 'a', { labels: { empty: '', 'example.dev/team': 'A-1_b.c' } })
+})
+
 function later(clock: Clock, ms: number, answer: Promise<HttpResponse>): Promise<HttpResponse> {
   return new Promise((resolve, reject) => void clock.after(ms, () => answer.then(resolve, reject)))
 }

@@ -20,7 +20,7 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { refusal } from '../client/transports.ts'
 import { collector, UNCOLLECTED } from '../tools/collector.ts'
 import { LEASE } from '../leader/candidates.ts'
-import type { Lease } from '../../lib/leader/lease_lock.ts'
+import type { Lease } from '../../lib/leader/lease_state.ts'
 import {
   messages,
   only,

@@ -19,7 +19,7 @@ import * as z from 'zod'
 import { refusal } from '../client/transports.ts'
 import { LEASE } from '../leader/candidates.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
-import type { Lease } from '../../lib/leader/lease_lock.ts'
+import type { Lease } from '../../lib/leader/lease_state.ts'
 import {
   create,
   failures,

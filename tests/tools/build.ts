@@ -102,7 +102,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   finalizer: 'lib/controller/finalizer.ts',
   // For the option `sharding`.
   shards: 'lib/operator/sharding_parts.ts',
-  // For replicas that wait for a lease.
+  // For leader election.
   follower: 'lib/leader/follower.ts',
   // For leaders, and for namespaces by labels.
   catch_up: 'lib/cache/catch_up.ts',
