@@ -1,6 +1,6 @@
 /** Refuses mistakes in an operator's description, with their places in the user's file. */
 import { toMs } from '../core/duration.ts'
-import { isDomainName } from '../core/names.ts'
+import { checkLabels, isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { checkOptionNames, type OptionShape, type ShapeOf } from '../core/option_names.ts'
 import { groupResourceOf, resourceId } from '../core/resource.ts'
@@ -56,7 +56,7 @@ const LEADER_ELECTION: ShapeOf<LeaderElectionOptions> = {
   renewDeadline: toMs,
   retryPeriod: toMs,
   identity: 0,
-  labels: 0,
+  labels: checkLabels,
   onNewLeader: 0,
 }
 const SELECTION: ShapeOf<CacheSelection<KubeObject>> = { labels: 0, fields: 0, strip: 0 }
@@ -230,13 +230,17 @@ function mayBeCron(cron: string): boolean {
       words.every((word, at) => word.split(/[/#]\d+|\D/).every((number) => +number <= LARGEST.at(at - words.length)!))
 }
 
-/** @throws TypeError with the place in the user's file, for what cannot be a schedule. */
-export function checkSchedule(
+/** @throws TypeError with the place in the user's file, for a task of another's name, and for what is no schedule. */
+export function checkTask(
   { tasks }: OperatorDescription,
   { name, task, schedule, declaredAt }: TaskDescription,
 ): void {
-  const { cron, timeZone } = schedule!
-  const refuse = (what: string): never => refuseAt(declaredAt, `Cannot schedule "${name}": ${what}`)
+  const refuse = (what: string): never =>
+    refuseAt(declaredAt, `Cannot ${schedule ? 'schedule' : 'add'} "${name}": ${what}`)
+  const namesake = tasks.find((each) => each.name === name)
+  if (namesake) refuse(`there is another ${namesake.schedule ? 'schedule' : 'task'} of this name${placeOf(namesake)}`)
+  if (!schedule) return
+  const { cron, timeZone } = schedule
   if (typeof task !== 'function') refuse("give it a function: app.schedule('report', '0 2 * * *', async () => {})")
   if (typeof cron !== 'string' || !mayBeCron(cron)) {
     refuse(`${JSON.stringify(cron)} is not a cron expression, such as "0 2 * * *"`)
@@ -246,8 +250,6 @@ export function checkSchedule(
   } catch {
     refuse(`${JSON.stringify(timeZone)} is not a time zone, such as "Europe/Berlin"`)
   }
-  const namesake = tasks.find((each) => each.schedule && each.name === name)
-  if (namesake) refuse(`there is another schedule of this name${placeOf(namesake)}`)
 }
 
 /** Checks a description before a start connects to anything. */

@@ -17,8 +17,8 @@ import {
   checkMetrics,
   checkName,
   checkNamespaces,
-  checkSchedule,
   checkShape,
+  checkTask,
   CLUSTER_SHAPE,
   GROUP_SHAPE,
   OPERATOR_SHAPE,
@@ -35,7 +35,13 @@ import type {
 } from './context.ts'
 import { rethrowAt } from './places.ts'
 import type { CacheDeclaration, Namespaces, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
-import { type ClusterDescription, type GroupDescription, inCluster, type OperatorDescription } from './description.ts'
+import {
+  type ClusterDescription,
+  type GroupDescription,
+  inCluster,
+  type OperatorDescription,
+  type TaskDescription,
+} from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
 import type { Admission } from '../webhook/admission.ts'
 import type { AdmissionOptions } from '../webhook/admission_options.ts'
@@ -109,6 +115,8 @@ export interface Operator {
    * Adds a task that runs beside the controllers: only on the leader, unless `everyReplica`. A task that returns has
    * ended. One that throws is logged, counted, and started again with back-off; a {@link TerminalError} ends the
    * operator, and so does any error with `restart: false`.
+   *
+   * @throws TypeError if an option is invalid, or a task or a schedule has the same name.
    */
   add(name: string, task: Task, options?: TaskOptions): Operator
   /**
@@ -117,8 +125,8 @@ export interface Operator {
    * tries, are skipped. With leader election, the times of the last runs are kept in an annotation of the Lease: times
    * that passed while no replica led are made up for by one run.
    *
-   * @throws TypeError if it is no expression with numbers in their ranges, the time zone is invalid, or a schedule has
-   * the same name. The start, also that of a world, refuses an expression that no date fits.
+   * @throws TypeError if it is no expression with numbers in their ranges, the time zone is invalid, or a task or a
+   * schedule has the same name. The start, also that of a world, refuses an expression that no date fits.
    *
    * @example
    * ```ts
@@ -205,6 +213,11 @@ function checkClusters({ clusters, groups }: OperatorDescription, name: string, 
   }
 }
 
+function addTask(description: OperatorDescription, task: TaskDescription): void {
+  checkTask(description, task)
+  description.tasks.push(task)
+}
+
 function groupIn({ groups }: OperatorDescription, group: ClusterGroup): GroupDescription {
   const found = groups.find((each) => each === group)
   if (found) return found
@@ -278,16 +291,14 @@ export function operator(options: OperatorOptions): Operator {
     add(name, task, taskOptions = {}) {
       checkShape(`Cannot add "${name}"`, taskOptions, TASK_SHAPE)
       const { everyReplica = false, restart = true } = taskOptions
-      description.tasks.push({ name, task, everyReplica, restart, schedule: undefined, declaredAt: callerFrame() })
+      addTask(description, { name, task, everyReplica, restart, schedule: undefined, declaredAt: callerFrame() })
       return app
     },
     schedule(name: string, cron: string, ...rest: readonly [Task] | readonly [ScheduleOptions, Task]) {
       const [scheduleOptions, task] = rest.length === 1 ? [{}, rest[0]] : rest
       checkShape(`Cannot schedule "${name}"`, scheduleOptions, SCHEDULE_SHAPE)
       const schedule = { cron, timeZone: scheduleOptions.timeZone ?? 'UTC' }
-      const declared = { name, task, everyReplica: false, restart: true, schedule, declaredAt: callerFrame() }
-      checkSchedule(description, declared)
-      description.tasks.push(declared)
+      addTask(description, { name, task, everyReplica: false, restart: true, schedule, declaredAt: callerFrame() })
       return app
     },
     cluster(name, config, clusterOptions = {}) {

@@ -156,6 +156,12 @@ const VALUES: readonly (readonly [describe: () => unknown, problem: string, cann
     (path) => [of(at(path, 'A b')), `${path}: Cannot use the name "A b": ${NAME}`] as const,
   ),
   [
+    of({ leaderElection: { labels: { team: 'a b' } } }),
+    'leaderElection.labels: Cannot set the label "team": a value is text of at most 63 letters, digits, "-", "_" and ' +
+    '".", and begins and ends with a letter or digit',
+  ],
+  [of({ leaderElection: { labels: 'team' } }), 'leaderElection.labels: labels must be an object'],
+  [
     of({ webhooks: { port: 65536 } }),
     'webhooks.port: Cannot listen on 65536: a port is a whole number from 0 to 65535',
   ],

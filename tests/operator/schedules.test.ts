@@ -59,6 +59,7 @@ test('what cannot be a schedule is refused where it is declared, with the place'
         () => app.schedule('known', '@hourly', task),
         /another schedule of this name \(\S+schedules\.test\.ts:\d+:\d+\)/,
       ],
+      [() => app.add('known', task), /^Cannot add "known": there is another schedule of this name \(/],
     ] as const
   ) {
     assert.throws(

@@ -40,6 +40,22 @@ test('a task that throws is logged with its name and place, counted, and started
   assert.equal(failures(s).length, 10)
 })
 
+test('a task of the name of another one, or of a schedule, is refused with the places of both', () => {
+  const task = async (): Promise<void> => {}
+  const app = operator({ name: 'x' }).add('report', task)
+  const place = '\\(\\S+tasks\\.test\\.ts:\\d+:\\d+\\)'
+  for (
+    const [verb, declare] of [
+      ['add', () => app.add('report', task, { everyReplica: true })],
+      ['schedule', () => app.schedule('report', '@daily', task)],
+    ] as const
+  ) {
+    const problem = `Cannot ${verb} "report": there is another task of this name ${place} ${place}`
+    assert.throws(declare, new RegExp(`^TypeError: ${problem}$`))
+  }
+  assert.deepEqual(app.add('other', task).description.tasks.map(({ name }) => name), ['report', 'other'])
+})
+
 test('the waits are longer by up to a fifth, so that replicas do not fail at the same time', async () => {
   const { callsMs, task } = failing(1)
   await using s = await starting(operator({ name: 'x' }).add('broken', task), { random: () => 1 })
