@@ -41,6 +41,11 @@ export const OTHER_ANSWERS: readonly { readonly line: string; readonly embedded:
     reason: 'the embedded API counts at once, as kube-controller-manager does after a moment',
   })),
   {
+    line: '"Cluster" warnings: "spec.externalIPs is deprecated and may no longer be implemented in some clusters"',
+    embedded: '"Cluster"',
+    reason: 'the embedded API does not warn of the fields of a Service',
+  },
+  {
     line: `400 BadRequest warnings: "unknown field 'spec'"`,
     embedded: '400 BadRequest',
     reason: 'the real server decodes the body before it compares versions, and warns; the refusal is the same',

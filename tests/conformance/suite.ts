@@ -1,7 +1,6 @@
 /** The conformance cases of an API server. */
 import { APPLY_CASES } from './apply.ts'
 import { Api, type Case, type SharedKinds } from './api.ts'
-import { BUILTIN_CASES } from './builtin.ts'
 import { CONVERSION_CASES } from './conversions.ts'
 import { CUSTOM_CASES } from './custom.ts'
 import { DEFAULT_CASES } from './defaults.ts'
@@ -47,7 +46,6 @@ export const SEPARATE_CASES: readonly Case[] = [
   ...WATCH_CASES,
   ...CUSTOM_CASES,
   ...DEFAULT_CASES,
-  ...BUILTIN_CASES,
   ...ACCESS_CASES,
   ...CEL_CASES,
   ...PROTOBUF_CASES,

@@ -91,12 +91,6 @@ export const KIND_SCRIPTS: readonly Script[] = [
     }],
     [
       `MERGE ${JOBS}/a`,
-      jobPod({ affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [] } } }),
-    ],
-    [`MERGE ${JOBS}/a`, jobPod({ restartPolicy: 'OnFailure' })],
-    [`MERGE ${JOBS}/a`, jobPod({ containers: [{ name: 'main', image: 'other' }] })],
-    [
-      `MERGE ${JOBS}/a`,
       jobPod({ containers: [{ name: 'main', image: 'nginx', resources: { limits: { cpu: '1' } } }] }),
     ],
     `DELETE ${JOBS}/a ? metadata.finalizers`,

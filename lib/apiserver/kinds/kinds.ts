@@ -1,26 +1,26 @@
 /** All built-in kinds: the stable versions that kube-apiserver serves by default. */
 import type { Kind } from '../model/kinds.ts'
 import { type GroupTable, kindsOf } from '../model/kind_table.ts'
-import { ADMISSIONREGISTRATION } from './groups/admissionregistration.ts'
-import { APIEXTENSIONS } from './groups/apiextensions.ts'
-import { APIREGISTRATION } from './groups/apiregistration.ts'
-import { APPS } from './groups/apps.ts'
-import { AUTHENTICATION, AUTHORIZATION } from './groups/reviews.ts'
-import { AUTOSCALING_V1, AUTOSCALING_V2 } from './groups/autoscaling.ts'
-import { BATCH } from './groups/batch.ts'
-import { CERTIFICATES } from './groups/certificates.ts'
-import { COORDINATION } from './groups/coordination.ts'
+import { APPS, AUTOSCALING_V1, AUTOSCALING_V2, BATCH, POLICY } from './groups/apps.ts'
+import {
+  ADMISSIONREGISTRATION,
+  APIEXTENSIONS,
+  APIREGISTRATION,
+  AUTHENTICATION,
+  AUTHORIZATION,
+  CERTIFICATES,
+  COORDINATION,
+  DISCOVERY,
+  EVENTS,
+  FLOWCONTROL,
+  NETWORKING,
+  NODE,
+  RBAC,
+  RESOURCE,
+  SCHEDULING,
+  STORAGE,
+} from './groups/others.ts'
 import { CORE } from './groups/core.ts'
-import { DISCOVERY } from './groups/discovery.ts'
-import { EVENTS } from './groups/events.ts'
-import { FLOWCONTROL } from './groups/flowcontrol.ts'
-import { NETWORKING } from './groups/networking.ts'
-import { NODE } from './groups/node.ts'
-import { POLICY } from './groups/policy.ts'
-import { RBAC } from './groups/rbac.ts'
-import { RESOURCE } from './groups/resource.ts'
-import { SCHEDULING } from './groups/scheduling.ts'
-import { STORAGE } from './groups/storage.ts'
 
 /** In the order of discovery, which kubectl follows to find a kind by its short name. */
 const GROUPS: readonly GroupTable[] = [

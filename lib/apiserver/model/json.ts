@@ -79,6 +79,35 @@ export function at(value: Json | undefined, ...path: readonly string[]): Json | 
   return current
 }
 
+/** Returns the object at a path, or an empty one. */
+export function objectAt(value: Json | undefined, ...path: readonly string[]): JsonObject {
+  const found = at(value, ...path)
+  return isObject(found) ? found : {}
+}
+
+/** Returns the objects of the list at a path, or none. */
+export function list(value: Json | undefined, ...path: readonly string[]): readonly JsonObject[] {
+  const found = at(value, ...path)
+  return Array.isArray(found) ? found.filter(isObject) : []
+}
+
+/** Returns the string at a path, or an empty one. */
+export function str(value: Json | undefined, ...path: readonly string[]): string {
+  const found = at(value, ...path)
+  return typeof found === 'string' ? found : ''
+}
+
+/** Returns the number at a path, or 0. */
+export function num(value: Json | undefined, ...path: readonly string[]): number {
+  const found = at(value, ...path)
+  return typeof found === 'number' ? found : 0
+}
+
+/** Returns the number of entries of a list or a map. */
+export function size(value: Json | undefined): number {
+  return isObject(value) ? Object.keys(value).length : Array.isArray(value) ? value.length : 0
+}
+
 /** Sets the value at a path of fields, creates missing objects on the way; undefined deletes the field. */
 export function putAt(object: JsonObject, path: readonly string[], value: Json | undefined): void {
   let current = object

@@ -78,8 +78,6 @@ export interface ScalePaths {
 /** The behaviour of a kind that differs between kinds. */
 export interface Rules {
   readonly nameRule: NameRule
-  /** Whether the metadata is checked only if the rest has no fault. */
-  readonly metadataLast?: boolean
   /** Why objects cannot be created, if so. */
   readonly noCreate?: string
   /** Whether `metadata.generation` counts changes outside metadata and status. */

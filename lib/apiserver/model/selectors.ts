@@ -3,7 +3,7 @@
  * `path=value` and `path!=value` on the selectable fields of a kind.
  */
 import { type LabelRequirement, satisfies } from '../../core/label_requirement.ts'
-import { type ApiObject, field, isObject, type Json, type JsonObject } from './json.ts'
+import { type ApiObject, at, field, isObject, type Json, type JsonObject } from './json.ts'
 import type { Kind } from './kinds.ts'
 import { labelFaults, labelValueProblems, qualifiedNameProblems } from './names.ts'
 import { badRequest, type Cause, fault } from './status.ts'
@@ -297,6 +297,16 @@ export function selectableFields(kind: Kind, object: ApiObject): Readonly<Record
       : {}),
     ...kind.rules.fields?.(object),
   }
+}
+
+/** Returns what reads selectable fields: `spec.nodeName`, or `spec.hostNetwork=false` with its zero value. */
+export function selectable(...given: readonly string[]): (object: ApiObject) => Readonly<Record<string, string>> {
+  const fields = given.map((each) => {
+    const [path = '', none = ''] = each.split('=')
+    return { path, keys: path.split('.'), none }
+  })
+  return (object) =>
+    Object.fromEntries(fields.map(({ path, keys, none }) => [path, String(at(object, ...keys) ?? none)]))
 }
 
 function refuseField(path: string, kind: Kind): Error {

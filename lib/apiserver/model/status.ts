@@ -9,10 +9,19 @@ export interface Cause {
   readonly field: string
 }
 
-type FieldValue = 'Required' | 'Invalid' | 'NotSupported' | 'Forbidden' | 'Duplicate' | 'TooLong' | 'TooMany'
+type FieldValue =
+  | 'Required'
+  | 'Invalid'
+  | 'NotSupported'
+  | 'Forbidden'
+  | 'Duplicate'
+  | 'TooLong'
+  | 'TooMany'
+  | 'TypeInvalid'
+  | 'NotFound'
 
 type CauseReason =
-  | `FieldValue${FieldValue | 'TypeInvalid' | 'NotFound'}`
+  | `FieldValue${FieldValue}`
   | 'FieldManagerConflict'
   | 'UnexpectedServerResponse'
   | 'ResourceVersionTooLarge'
@@ -200,6 +209,7 @@ export const fault = {
     const values = supported.map((each) => JSON.stringify(each)).join(', ')
     return noted('FieldValueNotSupported', field, `Unsupported value: ${quote(value)}: supported values: ${values}`)
   },
+  notFound: (field: string, value: unknown): Cause => noted('FieldValueNotFound', field, `Not found: ${quote(value)}`),
   forbidden: (field: string, detail: string): Cause => noted('FieldValueForbidden', field, `Forbidden: ${detail}`),
   duplicate: (field: string, value: unknown): Cause =>
     noted('FieldValueDuplicate', field, `Duplicate value: ${quote(value)}`),

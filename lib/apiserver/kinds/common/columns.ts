@@ -1,6 +1,6 @@
 /** The parts of the columns of `kubectl get` for built-in kinds. */
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { age, type Column, NAME_COLUMN } from '../../model/columns.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject, list, str } from '../../model/json.ts'
 import { selectorText } from '../../model/selectors.ts'
 
 type Value = Column['value']
@@ -72,28 +72,14 @@ export const WORKLOAD_COLUMNS: readonly Column[] = [
   text('Selector', (object) => selectorText(at(object, 'spec', 'selector')) || '<none>'),
 ].map(wide)
 
-/** Returns the number at a path, or 0. */
-export function num(object: ApiObject, ...path: readonly string[]): number {
-  const value = at(object, ...path)
-  return typeof value === 'number' ? value : 0
-}
-
-/** Returns the string at a path, or an empty one. */
-export function str(object: Json | undefined, ...path: readonly string[]): string {
-  const value = at(object, ...path)
-  return typeof value === 'string' ? value : ''
-}
-
-/** Returns the objects of the list at a path, or none. */
-export function list(object: Json | undefined, ...path: readonly string[]): readonly JsonObject[] {
-  const value = at(object, ...path)
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-/** Returns the number of entries of a list or a map. */
-export function size(value: Json | undefined): number {
-  return isObject(value) ? Object.keys(value).length : Array.isArray(value) ? value.length : 0
-}
+/** The columns of the replicas of a workload. */
+export const REPLICA_COLUMNS: readonly Column[] = [
+  NAME,
+  count('Desired', 'spec.replicas'),
+  count('Current', 'status.replicas'),
+  count('Ready', 'status.readyReplicas'),
+  AGE,
+]
 
 /** Formats a map of labels as `a=1,b=2`. */
 export function labelsText(labels: Json | undefined): string {

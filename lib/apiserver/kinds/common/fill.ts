@@ -1,5 +1,6 @@
 /** Sets the default values of built-in kinds, given as data. */
-import { clone, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, clone, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import type { PrepareContext } from '../../model/kinds.ts'
 
 /**
  * Default values by path: `spec.replicas`, or `spec.ports[].protocol` for every entry of a list. Missing parents are
@@ -67,4 +68,12 @@ export function child(object: JsonObject, name: string): JsonObject {
   const created: JsonObject = {}
   object[name] = created
   return created
+}
+
+/** Returns the name of the default class of a storage, the newest if there are several; an annotation marks it. */
+export function defaultClass({ all }: PrepareContext, storage: string, annotation: string): string | undefined {
+  const created = ({ metadata }: ApiObject): string => String(metadata.creationTimestamp)
+  const [newest] = all(storage).filter(({ metadata }) => metadata.annotations?.[annotation] === 'true')
+    .sort((a, b) => (created(a) < created(b) ? 1 : -1))
+  return newest?.metadata.name
 }

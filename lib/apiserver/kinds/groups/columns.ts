@@ -1,7 +1,7 @@
 /** The cells of kinds of the core group, as kube-apiserver prints them. */
-import { type ApiObject, at, isObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, list, num, str } from '../../model/json.ts'
 import { age, type Column } from '../../model/columns.ts'
-import { AGE, firstOf, labelsText, list, NAME, num, str, text, wide } from '../common/columns.ts'
+import { AGE, firstOf, labelsText, NAME, text, wide } from '../common/columns.ts'
 
 /** Returns the addresses of Endpoints, with their ports; the first three of them. */
 export function endpointsText(endpoints: ApiObject): string {

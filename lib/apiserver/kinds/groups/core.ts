@@ -1,9 +1,9 @@
 /** The kinds of the core group. */
-import { at } from '../../model/json.ts'
+import { at, size } from '../../model/json.ts'
 import * as cells from './columns.ts'
 import { POD_COLUMNS, podRowConditions } from '../pods/columns.ts'
 import { PERSISTENT_VOLUME_CLAIM_COLUMNS, PERSISTENT_VOLUME_COLUMNS } from '../storage/columns.ts'
-import { AGE, containerColumns, count, labelsText, NAME, size, text, wide } from '../common/columns.ts'
+import { AGE, containerColumns, labelsText, NAME, REPLICA_COLUMNS, text, wide } from '../common/columns.ts'
 import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { CONFIG_MAP_RULES, SECRET_RULES } from '../rules/config.ts'
 import { ENDPOINTS_RULES } from '../services/endpoints.ts'
@@ -76,22 +76,11 @@ export const CORE: GroupTable = groupTable('v1', [
     rowConditions: podRowConditions,
     rules: POD_RULES,
   }),
-  kind('PodTemplate podtemplates | returned', {
-    columns: [
-      NAME,
-      ...containerColumns('template'),
-      text('Pod Labels', (template) => labelsText(at(template, 'template', 'metadata', 'labels'))),
-    ],
-    rules: POD_TEMPLATE_RULES,
-  }),
+  kind('PodTemplate podtemplates | returned', { rules: POD_TEMPLATE_RULES }),
   kind('ReplicationController replicationcontrollers rc | all', {
     subresources: ['scale', 'status'],
     columns: [
-      NAME,
-      count('Desired', 'spec.replicas'),
-      count('Current', 'status.replicas'),
-      count('Ready', 'status.readyReplicas'),
-      AGE,
+      ...REPLICA_COLUMNS,
       ...containerColumns('spec', 'template').map(wide),
       wide(text('Selector', (controller) => labelsText(at(controller, 'spec', 'selector')))),
     ],

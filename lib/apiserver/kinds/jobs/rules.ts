@@ -1,8 +1,8 @@
 /** The rules of jobs. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, type JsonObject, num } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { child, fill } from '../common/fill.ts'
+import { child, fill, parentsOf } from '../common/fill.ts'
 import { cronJobFaults, generatedLabels, jobFaults } from './checks.ts'
 import { podSpecDefaults } from '../pods/defaults.ts'
 
@@ -23,27 +23,24 @@ export const JOB_RULES: Partial<Rules> = {
     'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or ' +
     'set propagationPolicy=Orphan to suppress this warning',
   ],
-  fields: (job) => ({ 'status.successful': String(at(job, 'status', 'succeeded') ?? 0) }),
+  fields: (job) => ({ 'status.successful': String(num(job, 'status', 'succeeded')) }),
 }
 
 export const CRON_JOB_RULES: Partial<Rules> = {
   generation: true,
   defaults(cron) {
-    const spec = (isObject(cron['spec']) ? cron['spec'] : {}) as JsonObject
-    cron['spec'] = spec
+    const spec = child(cron, 'spec')
     spec['concurrencyPolicy'] ??= 'Allow'
     spec['suspend'] ??= false
     spec['successfulJobsHistoryLimit'] ??= 3
     spec['failedJobsHistoryLimit'] ??= 1
-    const template = at(spec, 'jobTemplate', 'spec', 'template', 'spec')
-    if (isObject(template)) podSpecDefaults(template)
+    for (const template of parentsOf(spec, ['jobTemplate', 'spec', 'template', 'spec'])) podSpecDefaults(template)
   },
   validate: cronJobFaults,
 }
 
 function jobSpecDefaults(job: ApiObject): void {
-  const spec = (isObject(job['spec']) ? job['spec'] : {}) as JsonObject
-  job['spec'] = spec
+  const spec = child(job, 'spec')
   // Without both numbers the job runs one pod; with only `parallelism` it is a work queue.
   if (spec['completions'] === undefined && spec['parallelism'] === undefined) {
     spec['completions'] = 1
@@ -56,8 +53,7 @@ function jobSpecDefaults(job: ApiObject): void {
   spec['manualSelector'] ??= false
   spec['podReplacementPolicy'] ??= spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed'
   fill(spec, { 'podFailurePolicy.rules[].onPodConditions[].status': 'True' })
-  const template = at(spec, 'template', 'spec')
-  if (isObject(template)) podSpecDefaults(template)
+  for (const template of parentsOf(spec, ['template', 'spec'])) podSpecDefaults(template)
   labelByTemplate(job)
 }
 

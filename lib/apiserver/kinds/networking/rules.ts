@@ -1,19 +1,21 @@
 /** The rules of ingress classes and network policies. */
-import { type Cause, fault } from '../../model/status.ts'
-import { type ApiObject, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import {
   type Check,
   checked,
+  type Checks,
   cidr,
   domainPath,
   fields,
   labelSelector,
+  must,
   oneOf,
   port,
   required,
   unchanged,
-} from '../common/checks.ts'
+} from '../../model/checks.ts'
+import { type JsonObject, objectAt, size } from '../../model/json.ts'
+import { fault } from '../../model/status.ts'
 import { fill } from '../common/fill.ts'
 
 export const INGRESS_CLASS_RULES: Partial<Rules> = {
@@ -32,47 +34,39 @@ export const NETWORK_POLICY_RULES: Partial<Rules> = {
     spec['policyTypes'] ??= spec['egress'] === undefined ? ['Ingress'] : ['Ingress', 'Egress']
     fill(policy, { 'spec.ingress[].ports[].protocol': 'TCP', 'spec.egress[].ports[].protocol': 'TCP' })
   },
-  validate: policyFaults,
+  validate: (policy) => checked(policy, POLICY),
 }
 
-function policyFaults(policy: ApiObject): Cause[] {
-  const sections = [['ingress', 'from'], ['egress', 'to']] as const
+const PORT: Checks = [
+  ['protocol', oneOf('TCP', 'UDP', 'SCTP')],
+  ['port', port],
+  ['endPort', must((end, { port }) => typeof port === 'number' && Number(end) >= port, 'must not be below `port`')],
+]
+
+const onePeer: Check = (value, path) => {
+  const { podSelector, namespaceSelector, ipBlock } = objectAt(value)
+  const isSelected = podSelector !== undefined || namespaceSelector !== undefined
+  if (isSelected !== (ipBlock !== undefined)) return []
   return [
-    ...checked(policy, [['spec.podSelector', labelSelector]]),
-    ...sections.flatMap(([section, peers]) =>
-      checked(policy, [[
-        `spec.${section}[]`,
-        fields([['ports[]', policyPort], [`${peers}[]`, peer]]),
-      ]])
-    ),
-    ...checked(policy, [['spec.policyTypes[]', oneOf('Ingress', 'Egress')], ['spec.policyTypes', policyTypes]]),
+    isSelected
+      ? fault.forbidden(path, 'may not specify both ipBlock and another peer')
+      : fault.required(path, 'must specify a peer'),
   ]
 }
 
-const policyTypes: Check = (value, path) =>
-  Array.isArray(value) && value.length > 2
-    ? [fault.invalid(path, value, 'may not specify more than two policyTypes')]
-    : []
+const PEER: Checks = [
+  ['podSelector', labelSelector],
+  ['namespaceSelector', labelSelector],
+  ['ipBlock.cidr', required(), cidr],
+  ['ipBlock.except[]', cidr],
+]
 
-function policyPort(value: Json | undefined, path: string): readonly Cause[] {
-  if (!isObject(value)) return []
-  const { port: own, endPort } = value
-  const faults = checked(value, [['protocol', oneOf('TCP', 'UDP', 'SCTP')], ['port', port]], path)
-  if (endPort === undefined) return faults
-  if (typeof own !== 'number') faults.push(fault.invalid(`${path}.endPort`, endPort, 'needs a number as `port`'))
-  else if (Number(endPort) < own) faults.push(fault.invalid(`${path}.endPort`, endPort, 'must not be below `port`'))
-  return faults
-}
-
-function peer(value: Json | undefined, path: string): readonly Cause[] {
-  if (!isObject(value)) return []
-  const { podSelector, namespaceSelector, ipBlock } = value
-  const isSelected = podSelector !== undefined || namespaceSelector !== undefined
-  const faults = checked(value, [['podSelector', labelSelector], ['namespaceSelector', labelSelector]], path)
-  faults.push(...checked(value, [['ipBlock.cidr', required(), cidr], ['ipBlock.except[]', cidr]], path))
-  if (!isSelected && ipBlock === undefined) faults.push(fault.required(path, 'must specify a peer'))
-  if (isSelected && ipBlock !== undefined) {
-    faults.push(fault.forbidden(path, 'may not specify both ipBlock and another peer'))
-  }
-  return faults
-}
+const POLICY: Checks = [
+  ['spec.podSelector', labelSelector],
+  ['spec.ingress[].ports[]', fields(PORT)],
+  ['spec.ingress[].from[]', fields(PEER), onePeer],
+  ['spec.egress[].ports[]', fields(PORT)],
+  ['spec.egress[].to[]', fields(PEER), onePeer],
+  ['spec.policyTypes[]', oneOf('Ingress', 'Egress')],
+  ['spec.policyTypes', must((types) => size(types) <= 2, 'may not specify more than two policyTypes')],
+]

@@ -1,7 +1,7 @@
 /** The columns of pods: what is ready, and one word for the state of all containers. */
-import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, type JsonObject, list, num, str } from '../../model/json.ts'
 import { age, type Column } from '../../model/columns.ts'
-import { AGE, hasCondition, list, NAME, num, str, text, wide } from '../common/columns.ts'
+import { AGE, hasCondition, NAME, text, wide } from '../common/columns.ts'
 
 interface Summary {
   readonly ready: string

@@ -1,7 +1,8 @@
 /** Defaults and validation of a pod's spec, in pods and in pod templates. */
-import { isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { type Defaults, fill } from '../common/fill.ts'
+import { isObject, type JsonObject, list, objectAt } from '../../model/json.ts'
+import { type Defaults, fill, parentsOf } from '../common/fill.ts'
 import { isLatest } from './images.ts'
+import { containersOf } from './security.ts'
 
 /** Sets the defaults of a pod's spec, in place. */
 export function podSpecDefaults(spec: JsonObject): void {
@@ -13,40 +14,34 @@ export function podSpecDefaults(spec: JsonObject): void {
   // The older name is an alias.
   const account = spec['serviceAccountName'] || spec['serviceAccount']
   if (account !== undefined) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })
-  for (
-    const name of ['initContainers', 'containers', 'ephemeralContainers']
-  ) for (const container of objects(spec[name])) containerDefaults(container)
-  for (const volume of objects(spec['volumes'])) volumeDefaults(volume)
+  for (const container of containersOf(spec)) containerDefaults(container)
+  for (const volume of list(spec, 'volumes')) volumeDefaults(volume)
 }
 
 /** Sets the ports of a pod on the network of its host, in place. Applies to pods, not to templates. */
 export function hostPortDefaults(spec: JsonObject): void {
   if (spec['hostNetwork'] !== true) return
-  for (const container of [...objects(spec['containers']), ...objects(spec['initContainers'])]) {
-    for (const port of objects(container['ports'])) port['hostPort'] ??= port['containerPort']!
+  for (const field of ['containers[]', 'initContainers[]']) {
+    for (const port of parentsOf(spec, [field, 'ports[]'])) port['hostPort'] ??= port['containerPort']!
   }
 }
 
 /** Sets missing requests to the limits, in place. Applies to pods, not to templates. */
 export function requestDefaults(spec: JsonObject): void {
-  for (const container of [...objects(spec['containers']), ...objects(spec['initContainers'])]) {
-    const resources = container['resources']
-    if (!isObject(resources) || !isObject(resources['limits'])) continue
-    const requests = isObject(resources['requests']) ? resources['requests'] : {}
-    for (const [name, value] of Object.entries(resources['limits'])) requests[name] ??= value
-    resources['requests'] = requests
+  for (const field of ['containers[]', 'initContainers[]']) {
+    for (const resources of parentsOf(spec, [field, 'resources'])) {
+      if (isObject(resources['limits'])) {
+        resources['requests'] = { ...resources['limits'], ...objectAt(resources, 'requests') }
+      }
+    }
   }
-}
-
-function objects(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 function containerDefaults(container: JsonObject): void {
   fill(container, CONTAINER_DEFAULTS)
   container['imagePullPolicy'] ??= isLatest(String(container['image'] ?? '')) ? 'Always' : 'IfNotPresent'
   for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
-    if (isObject(container[name])) probeDefaults(container[name])
+    for (const probe of parentsOf(container, [name])) probeDefaults(probe)
   }
 }
 
@@ -67,13 +62,10 @@ function probeDefaults(probe: JsonObject): void {
   probe['periodSeconds'] ||= 10
   probe['successThreshold'] ||= 1
   probe['failureThreshold'] ||= 3
-  const { httpGet, grpc } = probe
-  if (isObject(httpGet)) {
-    httpGet['path'] ??= '/'
-    httpGet['scheme'] ??= 'HTTP'
-  }
-  if (isObject(grpc)) grpc['service'] ??= ''
+  fill(probe, PROBE_DEFAULTS)
 }
+
+const PROBE_DEFAULTS: Defaults = { 'httpGet.path': '/', 'httpGet.scheme': 'HTTP', 'grpc.service': '' }
 
 const FILE_MODE = 0o644
 
@@ -101,7 +93,6 @@ const VOLUME_DEFAULTS: Defaults = {
   'ephemeral.volumeClaimTemplate.spec.volumeMode': 'Filesystem',
 }
 
-/** Sets the defaults of a volume of a pod or of a PersistentVolume's spec, in place. */
 function volumeDefaults(volume: JsonObject): void {
   if (Object.keys(volume).every((name) => name === 'name')) volume['emptyDir'] = {}
   fill(volume, VOLUME_DEFAULTS)

@@ -1,27 +1,35 @@
 /** The rules of the subresources that write a part of a pod: ephemeralcontainers and resize. */
-import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { PartRules } from '../../model/kinds.ts'
-import { nameProblems } from '../../model/names.ts'
-import { type Cause, fault } from '../../model/status.ts'
 import { podSpecFaults } from './checks.ts'
+import { jsonEqual } from '../../../core/equal.ts'
+import { checked, type Checks, ifSet, name, required, unset } from '../../model/checks.ts'
+import {
+  type ApiObject,
+  at,
+  clone,
+  type Json,
+  type JsonObject,
+  list,
+  objectAt,
+  restoreField,
+  str,
+} from '../../model/json.ts'
+import { type Cause, fault } from '../../model/status.ts'
 
-/** Returns the rules. `qosClass` computes the class of a pod from its resources. */
-export function podParts(qosClass: (pod: ApiObject) => string): Readonly<Record<string, PartRules>> {
-  return {
-    ephemeralcontainers: {
-      prepare: (pod, old) => restoreBut(pod, old, { ephemeralContainers: at(pod, 'spec', 'ephemeralContainers') }),
-      validate: (pod, old) => [...ephemeralFaults(pod), ...changeFaults(pod, old)],
-    },
-    resize: {
-      prepare(pod, old) {
-        const next: JsonObject = {}
-        for (const list of LISTS) next[list] = resized(pod, old, list)
-        restoreBut(pod, old, next)
-      },
-      validate: (pod, old) => resizeFaults(pod, old, qosClass),
-    },
-  }
+export const POD_PARTS: Readonly<Record<string, PartRules>> = {
+  ephemeralcontainers: {
+    prepare: (pod, old) => restoreBut(pod, old, { ephemeralContainers: at(pod, 'spec', 'ephemeralContainers') }),
+    validate: (pod, old) => [...ephemeralFaults(pod), ...changeFaults(pod, old)],
+  },
+  resize: {
+    prepare: (pod, old) =>
+      restoreBut(pod, old, Object.fromEntries(LISTS.map((field) => [field, resized(pod, old, field)]))),
+    validate: (pod, old) => [
+      ...podSpecFaults(objectAt(pod['spec']), 'spec'),
+      ...LISTS.filter((field) => namesOf(pod, field) !== namesOf(old, field))
+        .map((field) => fault.forbidden(`spec.${field}`, 'containers may not change on resize')),
+    ],
+  },
 }
 
 const LISTS = ['initContainers', 'containers'] as const
@@ -30,94 +38,59 @@ const LISTS = ['initContainers', 'containers'] as const
 function restoreBut(pod: ApiObject, old: ApiObject, spec: JsonObject): void {
   const { managedFields, resourceVersion } = pod.metadata
   pod.metadata = clone(old.metadata)
+  Object.assign(pod.metadata, resourceVersion && { resourceVersion })
   if (managedFields) pod.metadata.managedFields = managedFields
   else delete pod.metadata.managedFields
-  if (resourceVersion) pod.metadata.resourceVersion = resourceVersion
-  const next = clone((old['spec'] ?? {}) as JsonObject)
-  for (const [name, value] of Object.entries(spec)) {
-    if (value === undefined) delete next[name]
-    else next[name] = value
-  }
+  const next = clone(objectAt(old['spec']))
+  for (const name of Object.keys(spec)) restoreField(next, spec, name)
   pod['spec'] = next
-  if (old['status'] === undefined) delete pod['status']
-  else pod['status'] = clone(old['status'])
+  restoreField(pod, old, 'status')
 }
 
-function containersOf(pod: ApiObject, list: string): JsonObject[] {
-  const value = at(pod, 'spec', list)
-  return Array.isArray(value) ? (value as Json[]).filter(isObject) : []
-}
-
-function namesOf(containers: readonly JsonObject[]): string {
-  return JSON.stringify(containers.map(({ name }) => name))
+function namesOf(pod: ApiObject, field: string): string {
+  return JSON.stringify(list(pod, 'spec', field).map(({ name }) => name))
 }
 
 /** Returns the old containers with the new resources; if the names differ, the new ones, which validation refuses. */
-function resized(pod: ApiObject, old: ApiObject, list: string): Json | undefined {
-  const before = containersOf(old, list)
-  const after = containersOf(pod, list)
-  if (namesOf(before) !== namesOf(after)) return at(pod, 'spec', list)
-  if (before.length === 0) return at(old, 'spec', list)
+function resized(pod: ApiObject, old: ApiObject, field: string): Json | undefined {
+  const [before, after] = [list(old, 'spec', field), list(pod, 'spec', field)]
+  if (namesOf(old, field) !== namesOf(pod, field)) return at(pod, 'spec', field)
+  if (before.length === 0) return at(old, 'spec', field)
   return before.map((container, index) => {
     const next = clone(container)
-    for (const field of ['resources', 'resizePolicy']) {
-      const value = after[index]![field]
-      if (value === undefined) delete next[field]
-      else next[field] = clone(value)
-    }
+    for (const name of ['resources', 'resizePolicy']) restoreField(next, after[index]!, name)
     return next
   })
 }
 
 const FORBIDDEN_FIELDS: readonly string[] =
   'ports resources resizePolicy restartPolicy livenessProbe readinessProbe startupProbe lifecycle'.split(' ')
-const NOT_EPHEMERAL = 'cannot be set for an Ephemeral Container'
+
+const EPHEMERAL: Checks = [
+  ['name', required(), name('label')],
+  ['image', required()],
+  ...FORBIDDEN_FIELDS.map((field) => [field, ifSet(unset('cannot be set for an Ephemeral Container'))] as const),
+]
 
 function ephemeralFaults(pod: ApiObject): Cause[] {
-  const faults: Cause[] = []
-  const others = LISTS.flatMap((list) => containersOf(pod, list).map(({ name }) => String(name)))
+  const others = LISTS.flatMap((field) => list(pod, 'spec', field).map((each) => str(each, 'name')))
   const names = new Set(others)
-  for (const [index, container] of containersOf(pod, 'ephemeralContainers').entries()) {
+  return list(pod, 'spec', 'ephemeralContainers').flatMap((container, index) => {
     const path = `spec.ephemeralContainers[${index}]`
-    const name = String(container['name'] ?? '')
-    if (!name) faults.push(fault.required(`${path}.name`))
-    else faults.push(...nameProblems(name, 'label').map((message) => fault.invalid(`${path}.name`, name, message)))
-    if (!container['image']) faults.push(fault.required(`${path}.image`))
-    if (name && names.has(name)) faults.push(fault.duplicate(`${path}.name`, name))
-    names.add(name)
-    const target = container['targetContainerName']
-    if (target && !others.includes(String(target))) {
-      const message = `Not found: ${JSON.stringify(target)}`
-      faults.push({ reason: 'FieldValueNotFound', field: `${path}.targetContainerName`, message })
-    }
-    for (const field of FORBIDDEN_FIELDS) {
-      if (isSet(container[field])) faults.push(fault.forbidden(`${path}.${field}`, NOT_EPHEMERAL))
-    }
-  }
-  return faults
-}
-
-function isSet(value: Json | undefined): boolean {
-  return value !== undefined && (!isObject(value) || Object.keys(value).length > 0)
-}
-
-function changeFaults(pod: ApiObject, old: ApiObject): Cause[] {
-  const now = containersOf(pod, 'ephemeralContainers')
-  return containersOf(old, 'ephemeralContainers').flatMap((before) => {
-    const after = now.find(({ name }) => name === before['name'])
-    if (after && jsonEqual(after, before)) return []
-    const problem = `may not be ${after ? 'changed' : 'removed'}\n`
-    const container = `existing ephemeral containers ${JSON.stringify(before['name'])}`
-    return [fault.forbidden('spec.ephemeralContainers', `${container} ${problem}`)]
+    const [own, target] = [str(container, 'name'), str(container, 'targetContainerName')]
+    const isKnown = own !== '' && names.has(own)
+    names.add(own)
+    return [
+      ...checked(container, EPHEMERAL, path),
+      ...(isKnown ? [fault.duplicate(`${path}.name`, own)] : []),
+      ...(target && !others.includes(target) ? [fault.notFound(`${path}.targetContainerName`, target)] : []),
+    ]
   })
 }
 
-function resizeFaults(pod: ApiObject, old: ApiObject, qosClass: (pod: ApiObject) => string): Cause[] {
-  const faults = podSpecFaults((pod['spec'] ?? {}) as JsonObject, 'spec')
-  const before = String(at(old, 'status', 'qosClass') ?? qosClass(old))
-  if (qosClass(pod) !== before) {
-    faults.push(fault.invalid('spec', before, 'Pod QOS Class may not change as a result of resizing'))
-  }
-  const changed = LISTS.filter((list) => namesOf(containersOf(pod, list)) !== namesOf(containersOf(old, list)))
-  return [...faults, ...changed.map((list) => fault.forbidden(`spec.${list}`, 'containers may not change on resize'))]
+function changeFaults(pod: ApiObject, old: ApiObject): Cause[] {
+  const now = list(pod, 'spec', 'ephemeralContainers')
+  return list(old, 'spec', 'ephemeralContainers')
+    .filter((before) => !now.some((after) => jsonEqual(after, before)))
+    .map(({ name }) => fault.forbidden('spec.ephemeralContainers', `${String(name)} may not be changed or removed`))
 }

@@ -1,13 +1,26 @@
 /** The rules of pods. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject, put, sortedByKey } from '../../model/json.ts'
+import {
+  type ApiObject,
+  at,
+  clone,
+  isObject,
+  type Json,
+  type JsonObject,
+  list,
+  num,
+  objectAt,
+  put,
+  sortedByKey,
+  str,
+} from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
-import { type Cause, fault, forbidden } from '../../model/status.ts'
-import { qualified } from '../common/checks.ts'
-import { list, str } from '../common/columns.ts'
-import { podParts } from './parts.ts'
+import { type Cause, fault, forbidden, type StatusError } from '../../model/status.ts'
+import { POD_PARTS } from './parts.ts'
 import { podSpecFaults } from './checks.ts'
 import { hostPortDefaults, podSpecDefaults, requestDefaults } from './defaults.ts'
+import { checked } from '../../model/checks.ts'
+import { selectable } from '../../model/selectors.ts'
 
 export const POD_RULES: Partial<Rules> = {
   generation: true,
@@ -20,7 +33,7 @@ export const POD_RULES: Partial<Rules> = {
     spec['enableServiceLinks'] ??= true
   },
   prepareCreate(pod, context) {
-    if (Number(at(pod, 'spec', 'terminationGracePeriodSeconds')) < 0) put(pod['spec'] as JsonObject, GRACE, 1)
+    if (num(pod, 'spec', GRACE) < 0) put(pod['spec'] as JsonObject, GRACE, 1)
     pod['status'] = { phase: 'Pending', qosClass: qosClass(pod) }
     checkRuntimeClass(pod, context)
     setPriority(pod, context)
@@ -43,26 +56,19 @@ export const POD_RULES: Partial<Rules> = {
     const status = pod['status']
     if (isObject(status)) status['qosClass'] ??= at(old, 'status', 'qosClass')
   },
-  validateStatus: (pod) =>
-    list(pod, 'status', 'conditions').flatMap(({ type }, index) =>
-      qualified(type, `status.conditions[${index}].Type`, {})
-    ),
-  parts: podParts(qosClass),
+  parts: POD_PARTS,
   // A pod without a node is removed at once.
-  gracePeriod: (
-    pod,
-    requested,
-  ) => (at(pod, 'spec', 'nodeName') ? requested ?? Number(at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30) : 0),
-  fields: (pod) => ({
-    'spec.nodeName': String(at(pod, 'spec', 'nodeName') ?? ''),
-    'spec.restartPolicy': String(at(pod, 'spec', 'restartPolicy') ?? ''),
-    'spec.schedulerName': String(at(pod, 'spec', 'schedulerName') ?? ''),
-    'spec.serviceAccountName': String(at(pod, 'spec', 'serviceAccountName') ?? ''),
-    'spec.hostNetwork': String(at(pod, 'spec', 'hostNetwork') ?? false),
-    'status.phase': String(at(pod, 'status', 'phase') ?? ''),
-    'status.podIP': String(at(pod, 'status', 'podIP') ?? ''),
-    'status.nominatedNodeName': String(at(pod, 'status', 'nominatedNodeName') ?? ''),
-  }),
+  gracePeriod: ({ spec }, requested) => at(spec, 'nodeName') ? requested ?? Number(at(spec, GRACE) ?? 30) : 0,
+  fields: selectable(
+    ...[
+      'spec.nodeName',
+      'spec.restartPolicy',
+      'spec.schedulerName',
+      'spec.serviceAccountName',
+      'spec.hostNetwork=false',
+    ],
+    ...['status.phase', 'status.podIP', 'status.nominatedNodeName'],
+  ),
 }
 
 const GRACE = 'terminationGracePeriodSeconds'
@@ -73,16 +79,11 @@ const TOLERATION_SECONDS = 300
 /** Adds the tolerations that every pod gets, in place: it stays on a lost node for five minutes. */
 function addTolerations(pod: ApiObject): void {
   const spec = pod['spec'] as JsonObject
-  const tolerations = list(spec, 'tolerations')
-  const tolerates = (problem: string): boolean =>
-    tolerations.some(({ key, effect }) => (!key || key === problem) && (!effect || effect === 'NoExecute'))
-  const missing = NODE_PROBLEMS.filter((problem) => !tolerates(problem)).map((key) => ({
-    key,
-    operator: 'Exists',
-    effect: 'NoExecute',
-    tolerationSeconds: TOLERATION_SECONDS,
-  }))
-  if (missing.length > 0) spec['tolerations'] = [...tolerations, ...missing]
+  const given = list(spec, 'tolerations')
+  const missing = NODE_PROBLEMS.filter((problem) =>
+    !given.some(({ key, effect }) => (!key || key === problem) && (!effect || effect === 'NoExecute'))
+  ).map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: TOLERATION_SECONDS }))
+  if (missing.length > 0) spec['tolerations'] = [...given, ...missing]
 }
 
 /** Sets the overhead of a pod's runtime class, in place. Throws 403 for an unknown class. */
@@ -91,12 +92,13 @@ function checkRuntimeClass(pod: ApiObject, { find }: PrepareContext): void {
   const name = str(spec, 'runtimeClassName')
   if (!name) return
   const runtimeClass = find('runtimeclasses.node.k8s.io', name)
-  if (!runtimeClass) {
-    const reason = `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`
-    throw forbidden({ group: '', plural: 'pods' }, pod.metadata.name ?? '', reason)
-  }
+  if (!runtimeClass) throw refusal(pod, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`)
   const overhead = at(runtimeClass, 'overhead', 'podFixed')
   if (overhead !== undefined) spec['overhead'] = clone(overhead)
+}
+
+function refusal({ metadata }: ApiObject, reason: string): StatusError {
+  return forbidden({ group: '', plural: 'pods' }, metadata.name ?? '', reason)
 }
 
 const PRIORITY_CLASSES = 'priorityclasses.scheduling.k8s.io'
@@ -107,19 +109,19 @@ function setPriority(pod: ApiObject, { find, all }: PrepareContext): void {
   const name = str(spec, 'priorityClassName')
   const priorityClass = name ? find(PRIORITY_CLASSES, name) ?? SYSTEM_CLASSES.get(name) : all(PRIORITY_CLASSES)
     .filter((each) => each['globalDefault'] === true).sort((a, b) => Number(a['value']) - Number(b['value']))[0]
-  if (name && !priorityClass) {
-    const detail = `no PriorityClass with name ${name} was found`
-    throw forbidden({ group: '', plural: 'pods' }, pod.metadata.name ?? '', detail)
-  }
+  if (name && !priorityClass) throw refusal(pod, `no PriorityClass with name ${name} was found`)
   if (priorityClass && !name) spec['priorityClassName'] = (priorityClass as ApiObject).metadata.name!
   spec['priority'] = priorityClass?.['value'] ?? 0
-  const preemption = priorityClass?.['preemptionPolicy'] ?? 'PreemptLowerPriority'
-  const given = spec['preemptionPolicy'] ?? preemption
-  spec['preemptionPolicy'] = preemption
-  if (given === preemption) return
-  const problem = `the string value of PreemptionPolicy (${String(given)}) must not be provided in pod spec; ` +
-    `priority admission controller computed ${String(preemption)} from the given PriorityClass name`
-  throw forbidden({ group: '', plural: 'pods' }, pod.metadata.name ?? '', problem)
+  const policy = priorityClass?.['preemptionPolicy'] ?? 'PreemptLowerPriority'
+  const given = spec['preemptionPolicy'] ?? policy
+  if (given !== policy) {
+    throw refusal(
+      pod,
+      `the string value of PreemptionPolicy (${String(given)}) must not be provided in pod spec; ` +
+        `priority admission controller computed ${String(policy)} from the given PriorityClass name`,
+    )
+  }
+  spec['preemptionPolicy'] = policy
 }
 
 /** The classes of every cluster. */
@@ -129,21 +131,19 @@ const SYSTEM_CLASSES: ReadonlyMap<string, JsonObject> = new Map(Object.entries({
 }))
 
 function qosClass(pod: ApiObject): string {
-  const containers = (at(pod, 'spec', 'containers') ?? []) as JsonObject[]
-  const resources = containers.map((container) => container['resources'])
-  const limited = resources.every((each) =>
-    at(each, 'limits', 'cpu') !== undefined && at(each, 'limits', 'memory') !== undefined &&
-    jsonEqual(at(each, 'limits', 'cpu'), at(each, 'requests', 'cpu') ?? at(each, 'limits', 'cpu')) &&
-    jsonEqual(at(each, 'limits', 'memory'), at(each, 'requests', 'memory') ?? at(each, 'limits', 'memory'))
-  )
-  if (limited && containers.length > 0) return 'Guaranteed'
-  const any = resources.some((each) => isObject(at(each, 'requests')) || isObject(at(each, 'limits')))
-  return any ? 'Burstable' : 'BestEffort'
+  const resources = list(pod, 'spec', 'containers').map((container) => container['resources'])
+  const isLimited = (each: Json | undefined): boolean =>
+    ['cpu', 'memory'].every((name) => {
+      const limit = at(each, 'limits', name)
+      return limit !== undefined && limit === (at(each, 'requests', name) ?? limit)
+    })
+  if (resources.length > 0 && resources.every(isLimited)) return 'Guaranteed'
+  const isStated = (each: Json | undefined): boolean => isObject(at(each, 'requests')) || isObject(at(each, 'limits'))
+  return resources.some(isStated) ? 'Burstable' : 'BestEffort'
 }
 
 const IMMUTABLE_SPEC = 'pod updates may not change fields other than `spec.containers[*].image`,' +
-  '`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing ' +
-  'tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
+  '`spec.initContainers[*].image`,`spec.activeDeadlineSeconds` and `spec.tolerations` (only additions)'
 
 /** The fields of the spec that may change, each by its own rule; the last ones while gates hold the pod. */
 const CHANGEABLE = ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']
@@ -155,34 +155,26 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
     list(pod, 'spec', name).length !== list(old, 'spec', name).length
   )
   if (recounted) return [fault.forbidden(`spec.${recounted}`, 'pod updates may not add or remove containers')]
-  const gates = new Set(list(old, 'spec', 'schedulingGates').map(({ name }) => name))
-  const isGated = gates.size > 0
-  const faults = ['containers', 'initContainers'].flatMap((field) =>
-    list(pod, 'spec', field).flatMap((each, index) =>
-      each['image'] ? [] : [fault.required(`spec.${field}[${index}].image`)]
-    )
-  )
-  faults.push(...deadlineFaults(at(pod, 'spec', 'activeDeadlineSeconds'), at(old, 'spec', 'activeDeadlineSeconds')))
-  if (!keepsTolerations(list(pod, 'spec', 'tolerations'), list(old, 'spec', 'tolerations'))) {
-    faults.push(
-      fault.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
-    )
-  }
-  for (const [index, { name }] of list(pod, 'spec', 'schedulingGates').entries()) {
-    const detail = `only deletion is allowed, but found new scheduling gate '${String(name)}'`
-    if (!gates.has(name)) faults.push(fault.forbidden(`spec.schedulingGates[${index}].name`, detail))
-  }
+  const gates = list(old, 'spec', 'schedulingGates').map(({ name }) => name)
+  const [before, after] = [old, pod].map((each) => at(each, 'spec', 'activeDeadlineSeconds'))
+  const deadline = before === undefined || (after !== undefined && Number(after) <= Number(before))
+    ? []
+    : [fault.invalid('spec.activeDeadlineSeconds', after ?? null, 'must be less than or equal to previous value')]
+  const kept = keepsTolerations(list(pod, 'spec', 'tolerations'), list(old, 'spec', 'tolerations'))
+    ? []
+    : [fault.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')]
+  const added = checked(pod, [[
+    'spec.schedulingGates[].name',
+    (name, path) => gates.includes(name) ? [] : [fault.forbidden(path, `only deletion is allowed`)],
+  ]])
   const rest = (object: ApiObject): JsonObject => {
-    const spec = clone((object['spec'] ?? {}) as JsonObject)
-    for (const name of isGated ? CHANGEABLE_IF_GATED : CHANGEABLE) delete spec[name]
-    // A negative period was once stored.
-    if (spec[GRACE] === 1 && Number(at(old, 'spec', GRACE)) < 0) spec[GRACE] = at(old, 'spec', GRACE)
-    for (const name of ['containers', 'initContainers']) {
-      for (const container of (spec[name] ?? []) as JsonObject[]) delete container['image']
-    }
+    const spec = clone(objectAt(object['spec']))
+    for (const name of gates.length > 0 ? CHANGEABLE_IF_GATED : CHANGEABLE) delete spec[name]
+    for (const each of [...list(spec, 'containers'), ...list(spec, 'initContainers')]) delete each['image']
     return spec
   }
-  return jsonEqual(rest(pod), rest(old)) ? faults : [...faults, fault.forbidden('spec', IMMUTABLE_SPEC)]
+  const others = jsonEqual(rest(pod), rest(old)) ? [] : [fault.forbidden('spec', IMMUTABLE_SPEC)]
+  return [...deadline, ...kept, ...added, ...others]
 }
 
 /** Tolerations may be added. */
@@ -191,13 +183,4 @@ function keepsTolerations(after: readonly JsonObject[], before: readonly JsonObj
   const textOf = (toleration: JsonObject): string => JSON.stringify(sortedByKey(toleration))
   const given = new Set(after.map(textOf))
   return before.every((each) => given.has(textOf(each)))
-}
-
-function deadlineFaults(value: unknown, before: unknown): Cause[] {
-  const path = 'spec.activeDeadlineSeconds'
-  if (typeof before !== 'number') return []
-  if (typeof value !== 'number') {
-    return [fault.invalid(path, null, 'must not update from a positive integer to nil value')]
-  }
-  return value > before ? [fault.invalid(path, value, 'must be less than or equal to previous value')] : []
 }

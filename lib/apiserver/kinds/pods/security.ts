@@ -1,6 +1,5 @@
 /** The Pod Security Standards: what pods must not have. All versions of a level are checked as the latest one. */
-import { at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { list, str } from '../common/columns.ts'
+import { at, isObject, type Json, type JsonObject, list, str } from '../../model/json.ts'
 
 /** Returns what is wrong with the spec of a pod, in the words of a real server. */
 type Check = (spec: JsonObject) => string | undefined

@@ -1,32 +1,16 @@
 /** Validation of volumes, of pods and persistent ones. */
+import { between, type Check, checked, type Checks, must, name, oneOf, required } from '../../model/checks.ts'
+import { isObject, type JsonObject, list, str } from '../../model/json.ts'
 import { type Cause, fault } from '../../model/status.ts'
-import { isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { nameProblems } from '../../model/names.ts'
-import { type Check, checked, type Checks, ifSet, name, oneOf, required } from '../common/checks.ts'
-import { list } from '../common/columns.ts'
 
-const MODE_MESSAGE = 'must be a number between 0 and 0777 (octal), both inclusive'
-const mode: Check = (value, path) =>
-  typeof value === 'number' && (value < 0 || value > 0o777) ? [fault.invalid(path, value, MODE_MESSAGE)] : []
+const mode: Check = between(0, 0o777, 'must be a number between 0 and 0777 (octal), both inclusive')
 
-const noBackSteps: Check = (value, path) =>
-  String(value ?? '').split('/').includes('..') ? [fault.invalid(path, value, "must not contain '..'")] : []
+const noBackSteps: Check = must((value) => !String(value).split('/').includes('..'), "must not contain '..'")
 
-const absolute: Check = (value, path) =>
-  String(value).startsWith('/') ? [] : [fault.invalid(path, value, 'must be an absolute path')]
-
-export const relative: Check = (value, path) =>
-  String(value).startsWith('/') ? [fault.invalid(path, value, 'must be a relative path')] : []
+export const relative: Check = must((value) => !String(value).startsWith('/'), 'must be a relative path')
 
 const HOST_PATH_TYPES = [
-  '',
-  'BlockDevice',
-  'CharDevice',
-  'Directory',
-  'DirectoryOrCreate',
-  'File',
-  'FileOrCreate',
-  'Socket',
+  ...['', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket'],
 ]
 
 const items = (source: string): Checks => [
@@ -47,16 +31,19 @@ export const SOURCE_CHECKS: Checks = [
   ...items('configMap'),
   ['persistentVolumeClaim.claimName', required()],
   ['nfs.server', required()],
-  ['nfs.path', required(), absolute],
-  ['csi.driver', required(), ifSet(name('subdomain'))],
+  ['nfs.path', required(), must((path) => String(path).startsWith('/'), 'must be an absolute path')],
+  ['csi.driver', required(), name('subdomain')],
   ['projected.defaultMode', mode],
   ['downwardAPI.defaultMode', mode],
 ]
 
-/** Returns a fault for each source of a volume but the first one. */
-export function sourceFaults(volume: JsonObject, path: string, sources: readonly string[]): Cause[] {
-  return sources.filter((source) => isObject(volume[source])).slice(1)
-    .map((source) => fault.forbidden(`${path}.${source}`, 'may not specify more than 1 volume type'))
+/** Returns the faults of the name of a container or a volume, which is unique among `seen`. */
+export function ownNameFaults(given: JsonObject, path: string, seen: Set<string>): Cause[] {
+  const own = str(given, 'name')
+  const isKnown = seen.has(own)
+  seen.add(own)
+  if (own && isKnown) return [fault.duplicate(`${path}.name`, own)]
+  return checked(given, [['name', required(), name('label')]], path)
 }
 
 /** The sources of volumes, in the order in which the server looks at them. */
@@ -66,22 +53,18 @@ const SOURCES = ('emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockSto
 
 /** Returns the faults of volumes, and the names of those without: only these can be mounted. */
 export function volumesFaults(spec: JsonObject, path: string): { faults: readonly Cause[]; names: readonly string[] } {
-  const seen = new Set<Json>()
+  const seen = new Set<string>()
   const names: string[] = []
-  const all = list(spec, 'volumes').flatMap((volume, index) => {
+  const faults = list(spec, 'volumes').flatMap((volume, index) => {
     const place = `${path}.volumes[${index}]`
-    const own = volume['name'] ?? ''
-    const faults = [...sourceFaults(volume, place, SOURCES), ...checked(volume, SOURCE_CHECKS, place)]
-    if (own === '') faults.push(fault.required(`${place}.name`))
-    else {
-      faults.push(
-        ...nameProblems(String(own), 'label').map((problem) => fault.invalid(`${place}.name`, own, problem)),
-      )
-    }
-    if (own !== '' && seen.has(own)) faults.push(fault.duplicate(`${place}.name`, own))
-    seen.add(own)
-    if (faults.length === 0) names.push(String(own))
-    return faults
+    const own = [
+      ...SOURCES.filter((source) => isObject(volume[source])).slice(1)
+        .map((source) => fault.forbidden(`${place}.${source}`, 'may not specify more than 1 volume type')),
+      ...checked(volume, SOURCE_CHECKS, place),
+      ...ownNameFaults(volume, place, seen),
+    ]
+    if (own.length === 0) names.push(str(volume, 'name'))
+    return own
   })
-  return { faults: all, names }
+  return { faults, names }
 }

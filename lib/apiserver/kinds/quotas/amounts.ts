@@ -1,7 +1,6 @@
 /** Adds and compares amounts of resources exactly. */
-import { at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { at, isObject, type Json, type JsonObject, list } from '../../model/json.ts'
 import { canonicalQuantity, nanosOf as parsed } from '../../model/quantities.ts'
-import { list } from '../common/columns.ts'
 
 /** Quantities in canonical form by the names of their resources. */
 export type Amounts = Readonly<Record<string, string>>

@@ -1,6 +1,5 @@
 /** Applies LimitRanges to pods and claims. */
-import { type ApiObject, at, type JsonObject } from '../../model/json.ts'
-import { list, str } from '../common/columns.ts'
+import { type ApiObject, at, type JsonObject, list, str } from '../../model/json.ts'
 import { child } from '../common/fill.ts'
 import { type Amounts, amounts, nanosOf, podAmounts } from './amounts.ts'
 

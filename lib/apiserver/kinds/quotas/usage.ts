@@ -1,8 +1,6 @@
 /** Counts what objects take of ResourceQuotas. */
-import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, type JsonObject, list, num, str } from '../../model/json.ts'
 import type { Kind } from '../../model/kinds.ts'
-import { selectorMatches } from '../../model/selectors.ts'
-import { list, str } from '../common/columns.ts'
 import { type Amounts, amounts, plus, podAmounts } from './amounts.ts'
 
 /** What a quota calls the kinds that it counts without a `count/`, beside pods. */
@@ -60,29 +58,20 @@ export function missingProblem({ spec }: ApiObject, hard: readonly string[]): st
   return missing.length > 0 ? `must specify ${missing.join('; ')}` : undefined
 }
 
-const isTerminating = ({ spec }: ApiObject): boolean => Number(at(spec, 'activeDeadlineSeconds') ?? -1) >= 0
+const isTerminating = ({ spec }: ApiObject): boolean => num(spec, 'activeDeadlineSeconds') > 0
 const isBestEffort = (pod: ApiObject): boolean => str(pod, 'status', 'qosClass') === 'BestEffort'
 
-/** Returns whether the priority class of a pod meets a selector. */
-function isSelected({ spec }: ApiObject, { operator, values = [] }: JsonObject): boolean {
-  const name = str(spec, 'priorityClassName')
-  return selectorMatches({ matchExpressions: [{ key: 'name', operator: operator!, values }] }, name ? { name } : {})
-}
-
-/** All scopes are about pods. A quota with another one counts nothing. */
-const SCOPES: Readonly<Record<string, (pod: ApiObject, selector: JsonObject) => boolean>> = {
+/** The scopes of a quota, which are all about pods. A quota with another one counts nothing. */
+const SCOPES: Readonly<Record<string, (pod: ApiObject) => boolean>> = {
   Terminating: isTerminating,
   NotTerminating: (pod) => !isTerminating(pod),
   BestEffort: isBestEffort,
   NotBestEffort: (pod) => !isBestEffort(pod),
-  PriorityClass: isSelected,
 }
 
-/** Returns whether an object is in all scopes of a quota. */
+/** Returns whether an object is in all scopes of a quota. One with a scope selector counts nothing. */
 export function isInScopes({ spec }: ApiObject, { group, plural }: Kind, object: ApiObject): boolean {
-  const names = at(spec, 'scopes')
-  const scopes = Array.isArray(names) ? names.map((scopeName) => ({ scopeName, operator: 'Exists' })) : []
-  return [...scopes, ...list(spec, 'scopeSelector', 'matchExpressions')].every((each) =>
-    group === '' && plural === 'pods' && SCOPES[str(each, 'scopeName')]?.(object, each) === true
-  )
+  const names = at(spec, 'scopes') ?? []
+  return !at(spec, 'scopeSelector') &&
+    (names as string[]).every((name) => group === '' && plural === 'pods' && SCOPES[name]?.(object) === true)
 }

@@ -1,11 +1,12 @@
 /** The rules of admission policies and their bindings. Those of MutatingAdmissionPolicies are defaults only. */
 import { RESERVED } from '../../cel/expr.ts'
 import { celEngine, type Engine } from '../../cel/load.ts'
-import { type ApiObject, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, isObject, type JsonObject, str } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { qualifiedNameProblems } from '../../model/names.ts'
 import { type Cause, fault } from '../../model/status.ts'
 import { conditionsFaults, objects, ruleFaults } from '../../webhooks/rules.ts'
+import { fill } from '../common/fill.ts'
 import {
   type Check,
   checked,
@@ -16,9 +17,7 @@ import {
   name,
   oneOf,
   required,
-} from '../common/checks.ts'
-import { str } from '../common/columns.ts'
-import { fill } from '../common/fill.ts'
+} from '../../model/checks.ts'
 
 const rules: Partial<Rules> = { generation: true, unconditionalUpdate: false }
 

@@ -1,9 +1,11 @@
 /** The rules of ConfigMaps and Secrets. */
 import { encodeBase64 } from '../../../core/base64.ts'
 import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, isObject, type Json, type JsonObject, objectAt, str } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { type Cause, fault, immutable } from '../../model/status.ts'
+import { type Cause, fault } from '../../model/status.ts'
+import { unchanged } from '../../model/checks.ts'
+import { selectable } from '../../model/selectors.ts'
 
 export const CONFIG_MAP_RULES: Partial<Rules> = { validate: configMapFaults }
 
@@ -13,62 +15,41 @@ export const SECRET_RULES: Partial<Rules> = {
     mergeStringData(secret)
   },
   validate: secretFaults,
-  warnings: tlsWarnings,
-  fields: (secret) => ({ type: String(secret['type'] ?? '') }),
+  fields: selectable('type'),
 }
 
-const KEY = /^[-._a-zA-Z0-9]+$/
-const KEY_MESSAGE =
-  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', " +
-  "regex used for validation is '[-._a-zA-Z0-9]+')"
+const KEY = /^[-._a-zA-Z0-9]{1,253}$/
+const KEY_MESSAGE = "a valid config key must consist of at most 253 alphanumeric characters, '-', '_' or '.' " +
+  "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name'), and must not be '.' or begin with '..'"
 /** The maximum size of all values together, without their keys. */
 const MAX_BYTES = 1024 * 1024
 
-const MAX_KEY_LENGTH = 253
-
 function dataKeyFaults(data: Json | undefined, path: string): Cause[] {
-  return Object.keys(isObject(data) ? data : {}).sort().flatMap((key) =>
-    keyProblems(key).map((problem) => fault.invalid(`${path}[${key}]`, key, problem))
-  )
-}
-
-function keyProblems(key: string): string[] {
-  if (key.length > MAX_KEY_LENGTH) return [`must be no more than ${MAX_KEY_LENGTH} characters`]
-  if (!KEY.test(key)) return [KEY_MESSAGE]
-  if (key === '.') return ["must not be '.'"]
-  if (key === '..') return ["must not be '..'"]
-  return key.startsWith('..') ? ["must not start with '..'"] : []
+  return Object.keys(objectAt(data)).filter((key) => !KEY.test(key) || key === '.' || key.startsWith('..'))
+    .map((key) => fault.invalid(`${path}[${key}]`, key, KEY_MESSAGE))
 }
 
 function configMapFaults(map: ApiObject, old: ApiObject | undefined): Cause[] {
-  const binary = isObject(map['binaryData']) ? map['binaryData'] : {}
-  const faults = [
-    ...dataKeyFaults(map['data'], 'data'),
-    ...Object.keys(isObject(map['data']) ? map['data'] : {}).filter((key) => Object.hasOwn(binary, key))
+  const [texts, binary] = [objectAt(map['data']), objectAt(map['binaryData'])]
+  const isLong = sizeOf(texts, textSize) + sizeOf(binary, base64Size) > MAX_BYTES
+  return [
+    ...dataKeyFaults(texts, 'data'),
+    ...dataKeyFaults(binary, 'binaryData'),
+    ...Object.keys(texts).filter((key) => Object.hasOwn(binary, key))
       .map((key) => fault.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')),
-    ...dataKeyFaults(map['binaryData'], 'binaryData'),
+    ...(isLong ? [fault.tooLong('[]', MAX_BYTES)] : []),
+    ...immutableDataFaults(map, old, ['data', 'binaryData']),
   ]
-  if (sizeOf(map['data'], textSize) + sizeOf(map['binaryData'], base64Size) > MAX_BYTES) {
-    faults.push(fault.tooLong('[]', MAX_BYTES))
-  }
-  if (old?.['immutable'] === true) faults.push(...immutableDataFaults(map, old, ['data', 'binaryData']))
-  return faults
 }
 
-function immutableDataFaults(object: ApiObject, old: ApiObject, fields: readonly string[]): Cause[] {
-  const faults = object['immutable'] === true
-    ? []
-    : [fault.forbidden('immutable', 'field is immutable when `immutable` is set')]
-  for (const name of fields) {
-    if (!jsonEqual(object[name], old[name])) {
-      faults.push(fault.forbidden(name, 'field is immutable when `immutable` is set'))
-    }
-  }
-  return faults
+function immutableDataFaults(object: ApiObject, old: ApiObject | undefined, fields: readonly string[]): Cause[] {
+  if (old?.['immutable'] !== true) return []
+  return ['immutable', ...fields].filter((field) => !jsonEqual(object[field], old[field]))
+    .map((field) => fault.forbidden(field, 'field is immutable when `immutable` is set'))
 }
 
-function sizeOf(data: Json | undefined, size: (value: string) => number): number {
-  return Object.values(isObject(data) ? data : {}).reduce<number>((sum, value) => sum + size(String(value)), 0)
+function sizeOf(data: JsonObject, size: (value: string) => number): number {
+  return Object.values(data).reduce<number>((sum, value) => sum + size(String(value)), 0)
 }
 
 const textSize = (text: string): number => new TextEncoder().encode(text).length
@@ -85,70 +66,47 @@ function mergeStringData(secret: ApiObject): void {
 }
 
 function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {
-  const faults = dataKeyFaults(secret['data'], 'data')
-  if (sizeOf(secret['data'], base64Size) > MAX_BYTES) faults.push(fault.tooLong('data', MAX_BYTES))
-  if (old && secret['type'] !== old['type']) faults.push(immutable('type', secret['type']))
-  if (old?.['immutable'] === true) faults.push(...immutableDataFaults(secret, old, ['data']))
-  faults.push(...typedFaults(secret))
-  return faults
+  const data = objectAt(secret['data'])
+  return [
+    ...dataKeyFaults(data, 'data'),
+    ...(sizeOf(data, base64Size) > MAX_BYTES ? [fault.tooLong('data', MAX_BYTES)] : []),
+    ...unchanged(secret, old, 'type'),
+    ...immutableDataFaults(secret, old, ['data']),
+    ...typedFaults(secret, data),
+  ]
 }
 
 /** The keys that a Secret of a type must have. */
 const REQUIRED_KEYS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   'kubernetes.io/tls': ['tls.crt', 'tls.key'],
+  'kubernetes.io/basic-auth': ['username', 'password'],
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
   'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
   'kubernetes.io/dockercfg': ['.dockercfg'],
 }))
 
-function typedFaults(secret: ApiObject): Cause[] {
-  const type = String(secret['type'] ?? '')
-  const value = (key: string): Json | undefined => at(secret, 'data', key)
-  const missing = (keys: readonly string[]): Cause[] =>
-    keys.filter((key) => value(key) === undefined).map((key) => fault.required(`data[${key}]`))
-  switch (type) {
-    case 'kubernetes.io/service-account-token': {
-      const name = 'kubernetes.io/service-account.name'
-      return secret.metadata.annotations?.[name] ? [] : [fault.required(`metadata.annotations[${name}]`)]
-    }
-    case 'kubernetes.io/basic-auth': {
-      const keys = ['username', 'password']
-      return keys.every((key) => value(key) === undefined) ? missing(keys) : []
-    }
-    case 'kubernetes.io/dockerconfigjson':
-    case 'kubernetes.io/dockercfg': {
-      const [key] = REQUIRED_KEYS.get(type)!
-      const given = value(key!)
-      return typeof given === 'string' ? dockerFaults(given, `data[${key}]`) : missing([key!])
-    }
-    default:
-      return missing(REQUIRED_KEYS.get(type) ?? [])
+function typedFaults(secret: ApiObject, data: JsonObject): Cause[] {
+  const type = str(secret, 'type')
+  const missing = (REQUIRED_KEYS.get(type) ?? []).filter((key) => data[key] === undefined)
+  if (type === 'kubernetes.io/service-account-token') {
+    const name = 'kubernetes.io/service-account.name'
+    return secret.metadata.annotations?.[name] ? [] : [fault.required(`metadata.annotations[${name}]`)]
   }
+  // A password needs no name, and a name no password.
+  if (type === 'kubernetes.io/basic-auth' && missing.length < 2) return []
+  const docker = type.startsWith('kubernetes.io/docker')
+    ? REQUIRED_KEYS.get(type)!.filter((key) => data[key] !== undefined && !isJson(atob(str(data, key))))
+    : []
+  return [
+    ...missing.map((key) => fault.required(`data[${key}]`)),
+    ...docker.map((key) => fault.invalid(`data[${key}]`, '<secret contents redacted>', 'is not JSON')),
+  ]
 }
 
-function dockerFaults(encoded: string, path: string): Cause[] {
-  const text = new TextDecoder().decode(Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0)))
+function isJson(text: string): boolean {
   try {
-    JSON.parse(text)
-    return []
+    return JSON.parse(text) !== undefined
   } catch {
-    return [fault.invalid(path, '<secret contents redacted>', jsonProblem(text))]
+    return false
   }
-}
-
-/** Returns Go's words for text that is not JSON, for the common cases. */
-function jsonProblem(text: string): string {
-  const first = text.trimStart()[0]
-  if (first === undefined || first === '{' || first === '[' || first === '"') return 'unexpected end of JSON input'
-  return `invalid character '${first}' looking for beginning of value`
-}
-
-const PEM = /-----BEGIN ([A-Z ]+)-----[^]*-----END \1-----/
-
-/** A certificate or a key without PEM. The real server also warns of a key that is not the certificate's. */
-function tlsWarnings(secret: ApiObject): string[] {
-  if (secret['type'] !== 'kubernetes.io/tls') return []
-  const isPem = (key: string): boolean => PEM.test(atob(String(at(secret, 'data', key) ?? '')))
-  const part = isPem('tls.crt') ? isPem('tls.key') ? undefined : 'key' : 'certificate'
-  return part ? [`tls: failed to find any PEM data in ${part} input`] : []
 }

@@ -1,8 +1,8 @@
 /** The rules of Events, which two groups serve in two forms. */
-import { type ApiObject, at, isObject, type Json } from '../../model/json.ts'
+import { type ApiObject, at, type Json, str } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { jsonEqual } from '../../../core/equal.ts'
-import { type Cause, fault, immutable } from '../../model/status.ts'
+import { type Cause, fault } from '../../model/status.ts'
+import { checked, must, required } from '../../model/checks.ts'
 
 /** The fields with different names in the core form and in the events.k8s.io form. */
 const EVENT_NAMES: readonly (readonly [string, string])[] = [
@@ -17,15 +17,13 @@ const EVENT_NAMES: readonly (readonly [string, string])[] = [
 
 export const CORE_EVENT_RULES: Partial<Rules> = {
   createOnUpdate: true,
-  metadataLast: true,
-  validate: coreEventFaults,
+  validate: (event) => namespaceFaults(event, event['involvedObject']),
   fields: (event) => eventFields(event, event['involvedObject'], String(at(event, 'source', 'component') ?? '')),
   defaults: coreEventDefaults,
 }
 
 export const EVENT_RULES: Partial<Rules> = {
   createOnUpdate: true,
-  metadataLast: true,
   validate: eventsGroupFaults,
   defaults: eventsGroupDefaults,
   // The selectors of the core group, with the names of this one.
@@ -81,37 +79,21 @@ function eventFields(event: ApiObject, about: Json | undefined, component: strin
   }
 }
 
-function eventNamespaceFaults(event: ApiObject, about: Json | undefined): Cause[] {
-  const namespace = isObject(about) ? String(about['namespace'] ?? '') : ''
-  const isSameNamespace = namespace === event.metadata.namespace ||
-    (namespace === '' && event.metadata.namespace === 'default')
-  return isSameNamespace ? [] : [fault.invalid('involvedObject.namespace', namespace, 'does not match event.namespace')]
+function namespaceFaults({ metadata }: ApiObject, about: Json | undefined): Cause[] {
+  const namespace = str(about, 'namespace')
+  if (namespace === metadata.namespace || (namespace === '' && metadata.namespace === 'default')) return []
+  return [fault.invalid('involvedObject.namespace', namespace, 'does not match event.namespace')]
 }
 
-function coreEventFaults(event: ApiObject): Cause[] {
-  return eventNamespaceFaults(event, event['involvedObject'])
-}
-
-const EVENT_REQUIRED: readonly string[] = ['reportingController', 'reportingInstance', 'action', 'reason']
-
-/** Returns the faults of the events.k8s.io form, which requires fields that are optional in the core form. */
+/** The events.k8s.io form requires fields that are optional in the core form. */
 function eventsGroupFaults(event: ApiObject, old: ApiObject | undefined): Cause[] {
-  const faults = eventNamespaceFaults(event, event['regarding'])
-  if (old) return [...faults, ...eventChangeFaults(event, old)]
-  if (!event['eventTime']) faults.push(fault.required('eventTime'))
-  for (const name of EVENT_REQUIRED) if (!event[name]) faults.push(fault.required(name))
-  if (event['type'] !== 'Normal' && event['type'] !== 'Warning') {
-    faults.push(fault.invalid('type', event['type'] ?? '', ''))
-  }
-  return faults
-}
-
-/** What may not change: an update adds to the series only. The faults name the fields of the core form. */
-function eventChangeFaults(event: ApiObject, old: ApiObject): Cause[] {
-  const names = ('involvedObject reason message source firstTimestamp lastTimestamp count type eventTime action ' +
-    'related reportingController reportingInstance').split(' ')
-  return names.flatMap((name) => {
-    const own = EVENT_NAMES.find(([core]) => core === name)?.[1] ?? name
-    return jsonEqual(event[own] ?? null, old[own] ?? null) ? [] : [immutable(name, event[own] ?? null)]
-  })
+  const own = ['eventTime', 'reportingController', 'reportingInstance', 'action', 'reason'].map((field) =>
+    [field, required()] as const
+  )
+  const type = must((given) => given === 'Normal' || given === 'Warning', 'must be Normal or Warning')
+  return [
+    ...namespaceFaults(event, event['regarding']),
+    ...(old ? [] : checked(event, own)),
+    ...type(event['type'] ?? '', 'type', event),
+  ]
 }

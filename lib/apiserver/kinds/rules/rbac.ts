@@ -1,11 +1,9 @@
 /** The rules of roles and their bindings. */
-import { jsonEqual } from '../../../core/equal.ts'
 import { guardBinding, guardRole } from '../../access/guards.ts'
-import { type Cause, fault } from '../../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import type { Cause } from '../../model/status.ts'
+import { type ApiObject, isObject, type JsonObject, list, size, str } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { checked, name, oneOf, required } from '../common/checks.ts'
-import { list } from '../common/columns.ts'
+import { type Check, checked, type Checks, fields, must, name, oneOf, required, unchanged } from '../../model/checks.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 
@@ -25,33 +23,29 @@ export const BINDING_RULES: Partial<Rules> = {
 }
 
 function roleFaults(role: ApiObject): Cause[] {
-  const faults = list(role, 'rules').flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`, role.kind === 'Role'))
-  const { aggregationRule } = role
-  if (!isObject(aggregationRule)) return faults
-  const why = 'at least one clusterRoleSelector required if aggregationRule is non-nil'
-  return [...faults, ...checked(aggregationRule, [['clusterRoleSelectors', required(why)]], 'aggregationRule')]
+  return checked(role, [['rules[]', fields(RULE)], [
+    'rules[].nonResourceURLs',
+    must((urls) => size(urls) === 0 || role.kind !== 'Role', 'namespaced rules cannot apply to non-resource URLs'),
+  ]])
 }
 
-const isFilled = (value: Json | undefined): boolean => Array.isArray(value) && value.length > 0
+const isPlain = ({ nonResourceURLs }: JsonObject): boolean => size(nonResourceURLs) > 0
 
-function ruleFaults(rule: JsonObject, path: string, isNamespaced: boolean): Cause[] {
-  const faults = checked(rule, [['verbs', required('verbs must contain at least one value')]], path)
-  const urls = rule['nonResourceURLs']
-  if (isFilled(urls)) {
-    const detail = isNamespaced
-      ? 'namespaced rules cannot apply to non-resource URLs'
-      : 'rules cannot apply to both regular resources and non-resource URLs'
-    const isMixed = ['apiGroups', 'resources', 'resourceNames'].some((field) => isFilled(rule[field]))
-    return isNamespaced || isMixed ? [...faults, fault.invalid(`${path}.nonResourceURLs`, urls, detail)] : faults
-  }
-  return [
-    ...faults,
-    ...checked(rule, [
-      ['apiGroups', required('resource rules must supply at least one api group')],
-      ['resources', required('resource rules must supply at least one resource')],
-    ], path),
-  ]
-}
+const ofResources: Check = (value, path, rule) => isPlain(rule) ? [] : required()(value, path, rule)
+
+const RULE: Checks = [
+  ['verbs', required('verbs must contain at least one value')],
+  ['apiGroups', ofResources],
+  ['resources', ofResources],
+  [
+    'nonResourceURLs',
+    must(
+      (_, rule) =>
+        !isPlain(rule) || ['apiGroups', 'resources', 'resourceNames'].every((field) => size(rule[field]) === 0),
+      'rules cannot apply to both regular resources and non-resource URLs',
+    ),
+  ],
+]
 
 function bindingDefaults(binding: ApiObject): void {
   const ref = binding['roleRef']
@@ -62,41 +56,33 @@ function bindingDefaults(binding: ApiObject): void {
 }
 
 function bindingFaults(binding: ApiObject, old: ApiObject | undefined): Cause[] {
-  const ref = (binding['roleRef'] ?? {}) as JsonObject
-  const kinds = binding.kind === 'RoleBinding' ? ['Role', 'ClusterRole'] : ['ClusterRole']
-  const shown = { APIGroup: ref['apiGroup'] ?? '', Kind: ref['kind'] ?? '', Name: ref['name'] ?? '' }
+  const isNamespaced = binding.kind === 'RoleBinding'
   return [
-    ...checked(ref, [
-      ['apiGroup', oneOf(GROUP)],
-      ['kind', oneOf(...kinds)],
-      ['name', required(), name('path')],
-    ], 'roleRef'),
-    ...list(binding, 'subjects').flatMap((subject, index) =>
-      subjectFaults(subject, `subjects[${index}]`, binding.kind === 'RoleBinding')
-    ),
-    ...(old && !jsonEqual(ref, at(old, 'roleRef')) ? [fault.invalid('roleRef', shown, 'cannot change roleRef')] : []),
+    ...checked(binding, [
+      ['roleRef.apiGroup', oneOf(GROUP)],
+      ['roleRef.kind', oneOf(...(isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']))],
+      ['roleRef.name', required(), name('path')],
+      ['subjects[]', fields(SUBJECT)],
+    ]),
+    // In a namespace, the account is one of it.
+    ...(isNamespaced ? [] : checked(binding, [['subjects[].namespace', ofAccount(required())]])),
+    ...unchanged(binding, old, 'roleRef'),
   ]
 }
 
-function subjectFaults(subject: JsonObject, path: string, isNamespaced: boolean): Cause[] {
-  const faults = checked(subject, [['name', required()]], path)
-  const apiGroup = subject['apiGroup'] ?? ''
-  switch (subject['kind']) {
-    case 'ServiceAccount':
-      return [
-        ...faults,
-        ...(subject['name'] ? checked(subject, [['name', name('subdomain')]], path) : []),
-        ...(apiGroup ? [fault.notSupported(`${path}.apiGroup`, apiGroup, [''])] : []),
-        // In a namespace, the account is one of it.
-        ...(subject['namespace'] || isNamespaced ? [] : [fault.required(`${path}.namespace`)]),
-      ]
-    case 'User':
-    case 'Group':
-      return apiGroup === GROUP ? faults : [...faults, fault.notSupported(`${path}.apiGroup`, apiGroup, [GROUP])]
-    default:
-      return [
-        ...faults,
-        fault.notSupported(`${path}.kind`, subject['kind'] ?? '', ['ServiceAccount', 'User', 'Group']),
-      ]
-  }
-}
+const ofAccount = (check: Check): Check => (value, path, subject) =>
+  subject['kind'] === 'ServiceAccount' ? check(value, path, subject) : []
+
+const SUBJECT: Checks = [
+  ['name', required(), ofAccount(name('subdomain'))],
+  ['kind', required(), oneOf('ServiceAccount', 'User', 'Group')],
+  [
+    'apiGroup',
+    (value, path, { kind }) =>
+      oneOf(...(kind === 'ServiceAccount' ? [''] : kind === 'User' || kind === 'Group' ? [GROUP] : [str(value)]))(
+        value ?? '',
+        path,
+        {},
+      ),
+  ],
+]

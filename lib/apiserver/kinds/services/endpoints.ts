@@ -1,24 +1,20 @@
 /** The rules of Endpoints and EndpointSlices. */
-import { jsonEqual } from '../../../core/equal.ts'
-import { type Cause, fault } from '../../model/status.ts'
-import type { ApiObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
+import { filling } from '../common/fill.ts'
 import {
   type Check,
   checked,
-  fields,
   ifSet,
   ip,
+  must,
   name,
   oneOf,
   portNumber,
   publicIp,
   required,
   unchanged,
-} from '../common/checks.ts'
-import { filling } from '../common/fill.ts'
-
-const PROTOCOLS = oneOf('SCTP', 'TCP', 'UDP')
+} from '../../model/checks.ts'
+import type { ApiObject, Json } from '../../model/json.ts'
 
 export const ENDPOINTS_RULES: Partial<Rules> = {
   createOnUpdate: true,
@@ -32,28 +28,20 @@ export const ENDPOINT_SLICE_RULES: Partial<Rules> = {
   generationCountsLabels: true,
   defaults: filling({ 'ports[].name': '', 'ports[].protocol': 'TCP' }),
   validate: (slice, old) => [
-    ...checked(slice, [['addressType', required(), oneOf('FQDN', 'IPv4', 'IPv6')]]),
-    ...endpointsFaults(slice, old),
-    ...checked(slice, [['ports[].name', ifSet(name('label'))], ['ports[].protocol', required(), PROTOCOLS]]),
+    ...checked(slice, [
+      ['addressType', required(), oneOf('FQDN', 'IPv4', 'IPv6')],
+      ['endpoints[].addresses', required('must contain at least 1 address'), ofType(old ?? slice)],
+      ['endpoints[].hostname', ifSet(name('label'))],
+      ['ports[].name', ifSet(name('label'))],
+      ['ports[].protocol', required(), oneOf('SCTP', 'TCP', 'UDP')],
+      ...(slice['addressType'] === 'FQDN' ? [] : [['endpoints[].addresses[]', ip, publicIp] as const]),
+    ]),
     ...unchanged(slice, old, 'addressType'),
   ],
 }
 
-function endpointsFaults(slice: ApiObject, old: ApiObject | undefined): Cause[] {
-  const { addressType } = slice
-  const isKept = old !== undefined && jsonEqual(slice['endpoints'], old['endpoints'])
-  const isAddressed = addressType === 'IPv4' || addressType === 'IPv6'
-  const ofType: Check = (value, path) => {
-    if (isKept || String(value).includes(':') === (addressType === 'IPv6')) return []
-    // The real server names the list, and not the item.
-    return [fault.invalid(path.replace(/\[\d+\]$/, ''), value, `must be an ${String(addressType)} address`)]
-  }
-  return checked(slice, [[
-    'endpoints[]',
-    fields([
-      ['addresses', required('must contain at least 1 address')],
-      ...(isAddressed ? [['addresses[]', ip, ofType, publicIp] as const] : []),
-      ['hostname', ifSet(name('label'))],
-    ]),
-  ]])
-}
+const ofType = ({ addressType: type }: ApiObject): Check =>
+  must(
+    (all) => type === 'FQDN' || (all as Json[]).every((each) => String(each).includes(':') === (type === 'IPv6')),
+    `must be ${String(type)} addresses`,
+  )

@@ -1,7 +1,7 @@
 /** The rules of storage classes, and the defaults of drivers. */
 import type { Rules } from '../../model/kinds.ts'
-import { checked, oneOf, required, unchanged } from '../common/checks.ts'
 import { filling } from '../common/fill.ts'
+import { checked, oneOf, required, unchanged } from '../../model/checks.ts'
 
 export const STORAGE_CLASS_RULES: Partial<Rules> = {
   defaults: filling({ reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }),

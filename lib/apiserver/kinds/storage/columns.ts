@@ -1,7 +1,7 @@
 /** The columns of persistent volumes and their claims. */
-import { type ApiObject, at, type Json } from '../../model/json.ts'
+import { type ApiObject, at, type Json, str } from '../../model/json.ts'
 import type { Column } from '../../model/columns.ts'
-import { AGE, NAME, str, text, wide } from '../common/columns.ts'
+import { AGE, NAME, text, wide } from '../common/columns.ts'
 
 const MODES: readonly (readonly [string, string])[] = [
   ['ReadWriteOnce', 'RWO'],

@@ -1,12 +1,22 @@
 /** The rules of persistent volumes and their claims. */
 import { jsonEqual } from '../../../core/equal.ts'
 import { type Cause, fault, immutable } from '../../model/status.ts'
-import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, type JsonObject } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
-import { type Check, checked, ifSet, labelSelector, name, oneOf, required } from '../common/checks.ts'
-import { fill } from '../common/fill.ts'
+import { defaultClass, fill } from '../common/fill.ts'
 import { amountOf } from '../common/resources.ts'
-import { SOURCE_CHECKS, sourceFaults } from '../pods/volumes.ts'
+import { SOURCE_CHECKS } from '../pods/volumes.ts'
+import {
+  type Check,
+  checked,
+  type Checks,
+  ifSet,
+  labelSelector,
+  must,
+  name,
+  oneOf,
+  required,
+} from '../../model/checks.ts'
 
 export const VOLUME_RULES: Partial<Rules> = {
   defaults(volume) {
@@ -40,45 +50,40 @@ export const CLAIM_RULES: Partial<Rules> = {
   validate: claimFaults,
 }
 
-const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
-
-/** Sets the default storage class, the newest one if there are several, in place. */
-function setDefaultClass(claim: ApiObject, { all }: PrepareContext): void {
+/** Sets the default storage class, in place. */
+function setDefaultClass(claim: ApiObject, context: PrepareContext): void {
   const spec = claim['spec'] as JsonObject
   if (spec['storageClassName'] !== undefined) return
   if (claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] !== undefined) return
-  const classes = all('storageclasses.storage.k8s.io')
-    .filter(({ metadata }) => metadata.annotations?.[DEFAULT_CLASS] === 'true')
-    .sort((a, b) => (String(a.metadata.creationTimestamp) < String(b.metadata.creationTimestamp) ? 1 : -1))
-  if (classes[0]) spec['storageClassName'] = classes[0].metadata.name!
+  const name = defaultClass(context, 'storageclasses.storage.k8s.io', 'storageclass.kubernetes.io/is-default-class')
+  if (name) spec['storageClassName'] = name
 }
 
 const MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 
 const modes: Check = (value, path) => {
-  const all = Array.isArray(value) ? value : []
-  const wrong = all.filter((mode) => !MODES.includes(String(mode))).map((mode) => fault.notSupported(path, mode, MODES))
+  const all = Array.isArray(value) ? value.map(String) : []
+  const wrong = all.filter((mode) => !MODES.includes(mode)).map((mode) => fault.notSupported(path, mode, MODES))
   if (wrong.length > 0 || all.length < 2 || !all.includes('ReadWriteOncePod')) return wrong
   return [fault.forbidden(path, 'may not use ReadWriteOncePod with other access modes')]
 }
 
-const VOLUME_MODES = oneOf('Block', 'Filesystem')
+const CLASS_AND_MODE: Checks = [
+  ['storageClassName', ifSet(name('subdomain'))],
+  ['volumeMode', oneOf('Block', 'Filesystem')],
+]
+
+const STORAGE: Check = must((storage) => amountOf(storage) > 0, 'must be greater than zero')
 
 /** Returns the faults of a claim's spec at a path. */
 export function claimSpecFaults(spec: JsonObject, path: string): Cause[] {
   const storage = at(spec, 'resources', 'requests', 'storage')
-  const place = `${path}.resources[storage]`
   return [
-    ...checked(spec, [
-      ['accessModes', required('at least 1 access mode is required'), modes],
-      ['selector', labelSelector],
-    ], path),
-    ...(storage === undefined
-      ? [fault.required(place)]
-      : amountOf(storage) <= 0
-      ? [fault.invalid(place, storage, 'must be greater than zero')]
-      : []),
-    ...checked(spec, [['storageClassName', ifSet(name('subdomain'))], ['volumeMode', VOLUME_MODES]], path),
+    ...checked(spec, [['accessModes', required(), modes], ['selector', labelSelector], ...CLASS_AND_MODE], path),
+    ...checked({ storage }, [['storage', required()], ['storage', STORAGE]], '').map((each) => ({
+      ...each,
+      field: `${path}.resources[storage]`,
+    })),
   ]
 }
 
@@ -93,13 +98,15 @@ function claimFaults(claim: ApiObject, old: ApiObject | undefined): Cause[] {
   if (!jsonEqual(fixedClaim(spec, before, old), fixedClaim(before, before, old))) {
     faults.push(fault.forbidden('spec', IMMUTABLE_CLAIM))
   }
-  if (!jsonEqual(spec['volumeMode'], before['volumeMode'])) faults.push(immutable('volumeMode', spec['volumeMode']))
   const [wanted, had] = [spec, before].map((each) => amountOf(at(each, 'resources', 'requests', 'storage')))
-  if (isBound(old) && wanted! < had!) {
-    const [path, detail] = ['spec.resources.requests.storage', 'field can not be less than status.capacity']
-    if (wanted! < amountOf(at(old, 'status', 'capacity', 'storage'))) faults.push(fault.forbidden(path, detail))
+  if (isBound(old) && wanted! < had! && wanted! < amountOf(at(old, 'status', 'capacity', 'storage'))) {
+    faults.push(fault.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'))
   }
-  return faults
+  return [...faults, ...volumeModeFaults(spec, before)]
+}
+
+function volumeModeFaults({ volumeMode }: JsonObject, before: JsonObject): Cause[] {
+  return volumeMode === before['volumeMode'] ? [] : [immutable('volumeMode', volumeMode)]
 }
 
 const isBound = (claim: ApiObject): boolean => at(claim, 'status', 'phase') === 'Bound'
@@ -115,38 +122,38 @@ function fixedClaim(spec: JsonObject, before: JsonObject, old: ApiObject): JsonO
   }
 }
 
-/** The sources of persistent volumes, in the order in which the server looks at them. */
-const SOURCES = ('hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi ' +
-  'cinder fc flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk ' +
-  'scaleIO local storageos csi').split(' ')
+/** The fields of a spec that are no sources. */
+const NO_SOURCES = ('accessModes capacity claimRef mountOptions nodeAffinity persistentVolumeReclaimPolicy ' +
+  'storageClassName volumeAttributesClassName volumeMode').split(' ')
+
+const VOLUME: Checks = [
+  ['accessModes', required(), modes],
+  ['capacity', required()],
+  ['capacity', (value, path) => at(value, 'storage') ? [] : [fault.notSupported(path, value, ['storage'])]],
+  ['persistentVolumeReclaimPolicy', oneOf('Delete', 'Recycle', 'Retain')],
+  ...SOURCE_CHECKS,
+  ['csi.volumeHandle', required()],
+  ...CLASS_AND_MODE,
+]
 
 function volumeFaults(volume: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = (volume['spec'] ?? {}) as JsonObject
-  const sources = SOURCES.filter((source) => isObject(spec[source]))
+  const sources = Object.keys(spec).filter((field) => !NO_SOURCES.includes(field))
   const faults = [
-    ...checked(spec, [['accessModes', required(), modes]], 'spec'),
-    ...checked(spec, [['capacity', required()]], 'spec'),
-    ...(at(spec, 'capacity', 'storage') === undefined
-      ? [fault.notSupported('spec.capacity', spec['capacity'] ?? null, ['storage'])]
-      : []),
-    ...checked(spec, [['persistentVolumeReclaimPolicy', oneOf('Delete', 'Recycle', 'Retain')]], 'spec'),
-    ...sourceFaults(spec, 'spec', SOURCES),
-    ...checked(spec, SOURCE_CHECKS.filter(([path]) => !path.startsWith('csi')), 'spec'),
-    ...(isObject(spec['csi'])
-      ? checked(spec, [['csi.driver', required(), name('subdomain')], ['csi.volumeHandle', required()]], 'spec')
-      : []),
-    ...(isObject(spec['local']) && !isObject(spec['nodeAffinity'])
-      ? [fault.required('spec.nodeAffinity', 'Local volume requires node affinity')]
-      : []),
+    ...checked(spec, VOLUME, 'spec'),
+    ...sources.slice(1).map((source) => fault.forbidden(`spec.${source}`, 'may not specify more than 1 volume type')),
     ...(sources.length === 0 ? [fault.required('spec', 'must specify a volume type')] : []),
-    ...checked(spec, [['storageClassName', ifSet(name('subdomain'))], ['volumeMode', VOLUME_MODES]], 'spec'),
+    ...(spec['local'] && !spec['nodeAffinity'] ? [fault.required('spec.nodeAffinity')] : []),
   ]
   if (!old) return faults
   const before = (old['spec'] ?? {}) as JsonObject
-  if (SOURCES.some((source) => !jsonEqual(spec[source], before[source]))) {
-    const path = 'spec.persistentvolumesource'
-    faults.push(fault.forbidden(path, `${path} is immutable after creation`))
-  }
-  if (!jsonEqual(spec['volumeMode'], before['volumeMode'])) faults.push(immutable('volumeMode', spec['volumeMode']))
-  return faults
+  const path = 'spec.persistentvolumesource'
+  const isChanged = [...sources, ...Object.keys(before)].some((field) =>
+    !NO_SOURCES.includes(field) && !jsonEqual(spec[field], before[field])
+  )
+  return [
+    ...faults,
+    ...(isChanged ? [fault.forbidden(path, `${path} is immutable after creation`)] : []),
+    ...volumeModeFaults(spec, before),
+  ]
 }

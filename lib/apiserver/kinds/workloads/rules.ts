@@ -1,20 +1,12 @@
 /** The rules of workloads with a pod template. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, type JsonObject, size } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { badRequest, fault } from '../../model/status.ts'
+import { badRequest } from '../../model/status.ts'
 import { child, type Defaults, fill, parentsOf } from '../common/fill.ts'
-import { podSpecFaults } from '../pods/checks.ts'
-import {
-  controllerFaults,
-  countFaults,
-  daemonSetFaults,
-  deploymentFaults,
-  replicaSetFaults,
-  statefulSetFaults,
-} from './checks.ts'
-import { atLeast, checked, unchanged } from '../common/checks.ts'
+import { countFaults, daemonSetFaults, deploymentFaults, replicaSetFaults, statefulSetFaults } from './checks.ts'
 import { podSpecDefaults } from '../pods/defaults.ts'
+import { unchanged } from '../../model/checks.ts'
 
 export const DEPLOYMENT_RULES: Partial<Rules> = {
   generation: true,
@@ -77,40 +69,24 @@ export const DAEMON_SET_RULES: Partial<Rules> = {
   validateStatus: (set) => countFaults(set),
 }
 
-export const REVISION_RULES: Partial<Rules> = {
-  validate: (revision, old) => [
-    ...(revision['data'] === undefined || revision['data'] === null
-      ? [fault.required('data', 'data is mandatory')]
-      : []),
-    ...checked(revision, [['revision', atLeast(0)]]),
-    ...unchanged(revision, old, 'data'),
-  ],
-}
+export const REVISION_RULES: Partial<Rules> = { validate: (revision, old) => unchanged(revision, old, 'data') }
 
 export const POD_TEMPLATE_RULES: Partial<Rules> = {
   generation: true,
-  defaults(object) {
-    const spec = at(object, 'template', 'spec')
-    if (isObject(spec)) podSpecDefaults(spec)
-  },
-  validate: (object) => podSpecFaults((at(object, 'template', 'spec') ?? {}) as JsonObject, 'template.spec'),
+  defaults: (object) => parentsOf(object, ['template', 'spec']).forEach(podSpecDefaults),
 }
 
 export const REPLICATION_CONTROLLER_RULES: Partial<Rules> = {
   generation: true,
   statusKeeps: 'labels',
   keepsDependents: true,
-  validate: controllerFaults,
-  validateStatus: (controller) => countFaults(controller, 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'),
   defaults(controller) {
     const spec = specOf(controller)
     spec['replicas'] ??= 1
     const labels = at(spec, 'template', 'metadata', 'labels')
     if (!isObject(labels)) return
-    if (Object.keys(isObject(spec['selector']) ? spec['selector'] : {}).length === 0) spec['selector'] = { ...labels }
-    if (Object.keys(controller.metadata.labels ?? {}).length === 0) {
-      controller.metadata.labels = { ...labels } as Record<string, string>
-    }
+    if (size(spec['selector']) === 0) spec['selector'] = { ...labels }
+    if (size(controller.metadata.labels) === 0) controller.metadata.labels = { ...labels } as Record<string, string>
   },
 }
 
@@ -136,9 +112,7 @@ function setTemplateGeneration({ metadata }: ApiObject, generation: number): voi
 
 /** Returns the spec, after setting the defaults of its template. */
 function specOf(object: ApiObject): JsonObject {
-  const spec = (isObject(object['spec']) ? object['spec'] : {}) as JsonObject
-  object['spec'] = spec
-  const template = spec['template']
-  if (isObject(template) && isObject(template['spec'])) podSpecDefaults(template['spec'])
+  const spec = child(object, 'spec')
+  for (const podSpec of parentsOf(spec, ['template', 'spec'])) podSpecDefaults(podSpec)
   return spec
 }

@@ -1,10 +1,10 @@
-/** Validates built-in kinds by tables: a path, and what the server checks there, in the order of its causes. */
-import { jsonEqual } from '../../../core/equal.ts'
-import { ipv4, ipv6, rangeProblem } from '../../../core/ip.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { type Cause, fault, immutable } from '../../model/status.ts'
-import { selectorFaults } from '../../model/selectors.ts'
-import { labelFaults, nameProblems, type NameRule, qualifiedNameProblems } from '../../model/names.ts'
+/** Validates objects by tables: a path, and what the server checks there, in the order of its causes. */
+import { jsonEqual } from '../../core/equal.ts'
+import { ipv4, ipv6, rangeProblem } from '../../core/ip.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject } from './json.ts'
+import { labelFaults, nameProblems, type NameRule, qualifiedNameProblems } from './names.ts'
+import { selectorFaults } from './selectors.ts'
+import { type Cause, fault, immutable } from './status.ts'
 
 /** Returns the faults of a value at a path; `parent` is the object that holds it. */
 export type Check = (value: Json | undefined, path: string, parent: JsonObject) => readonly Cause[]
@@ -16,12 +16,7 @@ export type Checks = readonly (readonly [path: string, ...checks: readonly Check
 export function checked(object: JsonObject, checks: Checks, prefix = ''): Cause[] {
   const faults: Cause[] = []
   for (const [path, ...all] of checks) {
-    visit(object, stepsOf(path), 0, prefix, object, (value, place, parent) => {
-      for (const check of all) {
-        const found = check(value, place, parent)
-        if (found.length > 0) return void faults.push(...found)
-      }
-    })
+    visit(object, stepsOf(path), 0, prefix, object, (...place) => void faults.push(...firstOf(all, ...place)))
   }
   return faults
 }
@@ -69,8 +64,7 @@ function visit(
 
 const isMissing = (value: Json | undefined): value is undefined | null => value === undefined || value === null
 const isEmpty = (value: Json | undefined): boolean =>
-  isMissing(value) || value === '' || (Array.isArray(value) ? value.length === 0 : isObject(value) && noKeys(value))
-const noKeys = (value: JsonObject): boolean => Object.keys(value).length === 0
+  isMissing(value) || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
 
 /** The value must not be missing or empty. */
 export function required(detail = ''): Check {
@@ -98,15 +92,25 @@ function firstOf(checks: readonly Check[], ...args: Parameters<Check>): readonly
   return []
 }
 
+/** A value, if it is set, that passes a test. */
+export function must(test: (value: Json, parent: JsonObject) => boolean, detail: string): Check {
+  return (value, path, parent) => isMissing(value) || test(value, parent) ? [] : [fault.invalid(path, value, detail)]
+}
+
+/** A value, if it is set, whose text has none of the problems that a function returns. */
+export function without(problems: (text: string) => readonly string[]): Check {
+  return (value, path) =>
+    isMissing(value) ? [] : problems(String(value)).map((problem) => fault.invalid(path, value, problem))
+}
+
 /** A number, if it is set, with a minimum. */
 export function atLeast(min: number, detail = `must be greater than or equal to ${min}`): Check {
-  return (value, path) => (typeof value === 'number' && value < min ? [fault.invalid(path, value, detail)] : [])
+  return must((value) => typeof value !== 'number' || value >= min, detail)
 }
 
 /** A number, if it is set, within limits. */
 export function between(min: number, max: number, detail = `must be between ${min} and ${max}, inclusive`): Check {
-  return (value, path) =>
-    typeof value === 'number' && (value < min || value > max) ? [fault.invalid(path, value, detail)] : []
+  return must((value) => typeof value !== 'number' || (value >= min && value <= max), detail)
 }
 
 /** One of these values, if it is set. */
@@ -117,21 +121,17 @@ export function oneOf(...values: readonly string[]): Check {
 
 /** A text that satisfies a name rule, if it is set. */
 export function name(rule: NameRule): Check {
-  return (value, path) =>
-    isMissing(value) ? [] : nameProblems(String(value), rule).map((problem) => fault.invalid(path, value, problem))
+  return without((text) => nameProblems(text, rule))
 }
 
 /** A label key, if it is set. */
-export const qualified: Check = (value, path) =>
-  isMissing(value) ? [] : qualifiedNameProblems(String(value)).map((problem) => fault.invalid(path, value, problem))
+export const qualified: Check = without(qualifiedNameProblems)
 
 /** A domain with a path, such as `example.com/controller`, if it is set. */
-export const domainPath: Check = (value, path) => {
-  const [domain = '', ...rest] = String(value ?? '').split('/')
-  const isPath = rest.length > 0 && rest.join('/') !== '' && nameProblems(domain, 'subdomain').length === 0
-  const detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
-  return isEmpty(value) || isPath ? [] : [fault.invalid(path, value, detail)]
-}
+export const domainPath: Check = ifSet(must((value) => {
+  const [domain = '', ...rest] = String(value).split('/')
+  return rest.join('/') !== '' && nameProblems(domain, 'subdomain').length === 0
+}, 'must be a domain-prefixed path (such as "acme.io/foo")'))
 
 /** A map of labels. */
 export const labels: Check = (value, path) => labelFaults(isObject(value) ? value : undefined, path)
@@ -140,60 +140,53 @@ export const labels: Check = (value, path) => labelFaults(isObject(value) ? valu
 export const labelSelector: Check = (value, path) => (isObject(value) ? selectorFaults(value, path) : [])
 
 /** Must not be set. */
-export function forbidden(detail: string): Check {
+export function unset(detail: string): Check {
   return (value, path) => (isMissing(value) ? [] : [fault.forbidden(path, detail)])
 }
 
 const PERCENT = /^\d+%$/
-const PERCENT_MESSAGE = "a valid percent string must be a numeric string followed by an ending '%' " +
-  "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 
 /** A number of at least 0, or a percentage. */
-export const intOrPercent: Check = (value, path) => {
-  if (typeof value === 'number') return atLeast(0)(value, path, {})
-  return typeof value === 'string' && !PERCENT.test(value) ? [fault.invalid(path, value, PERCENT_MESSAGE)] : []
-}
+export const intOrPercent: Check = must(
+  (value) => typeof value === 'number' ? value >= 0 : PERCENT.test(String(value)),
+  "must be a number of at least 0, or one followed by '%'",
+)
 
 /** A percentage of at most 100, or a number. */
-export const atMostAll: Check = (value, path) =>
-  typeof value === 'string' && PERCENT.test(value) && Number(value.slice(0, -1)) > 100
-    ? [fault.invalid(path, value, 'must not be greater than 100%')]
-    : []
+export const atMostAll: Check = must(
+  (value) => !PERCENT.test(String(value)) || Number(String(value).slice(0, -1)) <= 100,
+  'must not be greater than 100%',
+)
 
 /** A port number. */
 export const portNumber: Check = between(1, 65535)
 
-/** A port number, or the name of a port. */
-export const port: Check = (value, path) => {
-  if (typeof value === 'number') return portNumber(value, path, {})
-  return typeof value === 'string' ? portNameProblems(value).map((problem) => fault.invalid(path, value, problem)) : []
-}
-
-/** @see https://www.rfc-editor.org/rfc/rfc6335#section-5.1 */
-function portNameProblems(text: string): string[] {
-  const isName = text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text)
-  return isName ? [] : ['must be at most 15 characters: lower case letters, digits and single hyphens, with a letter']
+/**
+ * A port number, or the name of a port.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6335#section-5.1
+ */
+export const port: Check = (value, path, parent) => {
+  if (typeof value === 'number') return portNumber(value, path, parent)
+  const isName = (text: Json): boolean =>
+    String(text).length <= 15 && /^(?=.*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*$/.test(String(text))
+  const detail = 'must be at most 15 characters: lower case letters, digits and single hyphens, with a letter'
+  return must(isName, detail)(value, path, parent)
 }
 
 export const isIp = (text: string): boolean => (ipv4(text) ?? ipv6(text)) !== undefined
 
 /** An IP address, if it is set. */
-export const ip: Check = (value, path) =>
-  isMissing(value) || isIp(String(value))
-    ? []
-    : [fault.invalid(path, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
+export const ip: Check = must((value) => isIp(String(value)), 'must be a valid IP address')
 
 /** An address that other machines can reach. */
-export const publicIp: Check = (value, path) => {
-  const isLocal = /^(?:127\.|169\.254\.|0\.0\.0\.0$|::1?$)/.test(String(value ?? ''))
-  return isLocal ? [fault.invalid(path, value, 'may not be loopback, link-local or unspecified')] : []
-}
+export const publicIp: Check = must(
+  (value) => !/^(?:127\.|169\.254\.|0\.0\.0\.0$|::1?$)/.test(String(value)),
+  'may not be loopback, link-local or unspecified',
+)
 
 /** A range of addresses, if it is set. */
-export const cidr: Check = (value, path) => {
-  const problem = isMissing(value) ? undefined : rangeProblem(String(value))
-  return problem === undefined ? [] : [fault.invalid(path, value, problem)]
-}
+export const cidr: Check = without((text) => [rangeProblem(text) ?? []].flat())
 
 /** Returns a fault for each of these fields that an update changes. */
 export function unchanged(object: ApiObject, old: ApiObject | undefined, ...paths: readonly string[]): Cause[] {
