@@ -3,15 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
-import { ApiServer } from '../../lib/apiserver/mod.ts'
-import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { Api, type Case, type SharedKinds } from './api.ts'
+import type { Case, SharedKinds } from './api.ts'
 import { DIFFERENCES } from './differences.ts'
 import { servedHooks } from './hooks.ts'
-import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
-import { compareServers } from './random.ts'
 import { ALONE_CASES, CASES, runCase, SEPARATE_CASES } from './suite.ts'
-import { compareWrongBodies } from './wrong_bodies.ts'
 
 const missing = process.env['KUBEBUILDER_ASSETS']
   ? false
@@ -19,35 +14,6 @@ const missing = process.env['KUBEBUILDER_ASSETS']
 
 /** Most of a case is waiting: a real server holds a list for up to 100 ms after a write, so that it is consistent. */
 const PARALLEL = 6
-
-const RUNTIMES = ['node', 'bun', 'deno']
-const SESSIONS = 10
-
-/** Seeds of the random requests: other ones on each runtime. RANDOM_SEED adds one. */
-const SEEDS = [
-  ...Array.from({ length: SESSIONS }, (_, index) => SESSIONS * RUNTIMES.indexOf(thisRuntime().name) + index + 1),
-  ...[process.env['RANDOM_SEED'] ?? []].flat().map(Number),
-]
-const STEPS = 80
-
-async function newEmbedded(): Promise<Api> {
-  const embedded = new Api(new ApiServer({ clock: new FakeClock() }).handle, {})
-  await embedded.prepare()
-  return embedded
-}
-
-/** Cases that compare the answers of the embedded server. */
-const COMPARISONS: readonly Case[] = [
-  {
-    name: 'bodies that are no objects get the same answers as on the embedded server',
-    run: async (api) => compareWrongBodies(api, await newEmbedded()),
-  },
-  // The names are the same on all runtimes; a failure names its seed.
-  ...SEEDS.map((seed, index) => ({
-    name: `random requests get the same answers as on the embedded server (${index + 1})`,
-    run: async (api: Api) => compareServers(api, await newEmbedded(), seed, STEPS),
-  })),
-]
 
 /** A control plane with the hooks that it calls. */
 class Server {
@@ -99,7 +65,7 @@ before(async () => {
   const here = (cases: readonly Case[]) => cases.filter(({ name }) => !DIFFERENCES[name]?.real)
   results = new Map([
     ...first.run(here(SEPARATE_CASES), PARALLEL),
-    ...second.run([...here(ALONE_CASES), ...COMPARISONS], 1),
+    ...second.run(here(ALONE_CASES), 1),
   ])
 })
 
@@ -107,7 +73,7 @@ after(async () => {
   for (const server of servers) await server.stop()
 })
 
-for (const { name } of [...CASES, ...COMPARISONS]) {
+for (const { name } of CASES) {
   test(
     `real: ${name}`,
     { skip: missing || (DIFFERENCES[name]?.real ?? false) },

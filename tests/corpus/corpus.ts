@@ -15,8 +15,8 @@ import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { Api, type Body } from '../conformance/api.ts'
-import { comparable } from '../conformance/random.ts'
-import { runStep } from '../conformance/transcript.ts'
+
+import { comparable, runStep } from '../conformance/transcript.ts'
 import { explanationOf } from './differences.ts'
 import { type Manifest, modules, readProject } from './projects.ts'
 

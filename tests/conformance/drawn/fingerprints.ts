@@ -12,6 +12,7 @@ import { Chance } from '../../tools/chance.ts'
 import { drawnRules } from './rules.ts'
 import { drawnSelections } from './selections.ts'
 import type { Drawn, Server } from './server.ts'
+import { drawnSessions } from './sessions.ts'
 
 type Play = (server: Server, chance: Chance, seed: number) => AsyncIterable<Drawn>
 
@@ -21,6 +22,7 @@ export const GROUPS: Readonly<Record<string, { readonly play: Play; readonly see
   changes: { play: drawnChanges, seeds: 18 },
   rules: { play: drawnRules, seeds: 7 },
   selections: { play: drawnSelections, seeds: 5 },
+  sessions: { play: drawnSessions, seeds: 40 },
   updates: { play: drawnUpdates, seeds: 14 },
 }
 

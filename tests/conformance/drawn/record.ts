@@ -23,6 +23,7 @@ const transport = httpTransport(envtest.tokenConfig)
 const pause = (): Promise<void> => sleep(systemClock, 50)
 /** The authorizer sees roles a little later. */
 const settle = (): Promise<void> => sleep(systemClock, 1000)
+const shared = {}
 const known: Record<string, string> = values.seed === undefined ? { ...RECORDED } : {}
 try {
   for (const group of positionals.length > 0 ? positionals : Object.keys(GROUPS)) {
@@ -31,7 +32,7 @@ try {
       : [Number(values.seed), Number(values.seeds)]
     let [all, different] = [0, 0]
     for (let seed = first; seed < first + count; seed++) {
-      const real = await playOf(group, seed, serverOf(new Api(transport, {}), pause, settle))
+      const real = await playOf(group, seed, serverOf(new Api(transport, shared), pause, settle))
       const embedded = await playOf(group, seed, serverOf(new Api(new ApiServer().handle, {}), pause))
       known[`${group} ${seed}`] = real.map((each, at) => {
         all++

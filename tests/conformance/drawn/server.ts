@@ -10,6 +10,7 @@ export interface Drawn {
 }
 
 export interface Server {
+  readonly api: Api
   send(method: HttpRequest['method'], path: string, body?: unknown, type?: string, accept?: string): Promise<Answer>
   /** Creates a definition. Resolves when it is served, or with why it is refused. */
   define(definition: Body): Promise<string | undefined>
@@ -39,6 +40,7 @@ export function definition(group: string, singular: string, properties: Body): B
 /** `pause`: waits before a definition is asked for again. `settle`: see {@link Server.settle}. */
 export function serverOf(api: Api, pause: () => Promise<void>, settle = pause): Server {
   const server: Server = {
+    api,
     settle,
     // Some strategic patches end the connection of a real server.
     send: (method, path, body, type = 'application/json', accept = 'application/json') =>
