@@ -40,7 +40,7 @@ export function integer(number: number, value: number | bigint): Uint8Array {
 }
 
 /** The first bytes of every body. */
-export const PREFIX: Uint8Array = encoder.encode('k8s\0')
+const PREFIX: Uint8Array = encoder.encode('k8s\0')
 
 /** A body with an object of any bytes. */
 export function envelope(apiVersion: string, kind: string, raw: Uint8Array = new Uint8Array(0)): Uint8Array {

@@ -143,16 +143,6 @@ const FEATURE_CASES: readonly Case[] = [
       yield lineOf(name, causesOf(body).replaceAll(name === 'total' ? EXPENSIVE : /$^/g, 'a rule contributed to'))
     }
   }),
-  caseOf('rules at the root of an object are reported at the field <nil>', async (api) => {
-    const rule = { rule: "self.metadata.name != 'bad' && self.kind != 'No'", message: 'root' }
-    const made = await install(api, 'rooted', { type: 'object', 'x-kubernetes-validations': [rule] })
-    const wrong = { ...made.object({}), metadata: { name: 'bad' } }
-    const { message, details } = await api.refused(422, 'Invalid', 'POST', made.path, wrong)
-    assert.deepEqual(details.causes, [
-      { reason: 'FieldValueInvalid', field: '<nil>', message: 'Invalid value: root' },
-    ])
-    assert.equal(message, `Rooted.${api.group} "bad" is invalid: <nil>: Invalid value: root`)
-  }),
   caseOf('rules are evaluated for patches, applies and status updates', async (api) => {
     const made = await install(api, 'ruled', SCHEMA)
     const created = await api.expect(201, 'POST', made.path, made.object({ a: { x: 2 } }))

@@ -10,7 +10,6 @@ type Spec = Json | { readonly old: Json; readonly new: Json }
 export type RuleCase = readonly [rule: string, fields: Readonly<Record<string, Json>>, ...specs: readonly Spec[]]
 
 const INT = { type: 'integer' }
-const BOOL = { type: 'boolean' }
 const DOUBLE = { type: 'number' }
 const TEXT = { type: 'string', maxLength: 20 }
 
@@ -30,41 +29,15 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
   operators: [
     ['self.a > 1', { a: INT }, { a: 2 }, { a: 1 }, {}],
     ['self.a <= self.b', { a: INT, b: INT }, { a: 1, b: 1 }, { a: 2, b: 1 }],
-    ['self.a + 1 < self.d', { a: INT, d: DOUBLE }, { a: 1, d: 2.5 }, { a: 1, d: 2 }],
-    ['self.a / self.b == 2', { a: INT, b: INT }, { a: 5, b: 2 }, { a: 5, b: 0 }],
-    ['self.a % self.b == 1', { a: INT, b: INT }, { a: 5, b: 2 }, { a: -5, b: 2 }, { a: 5, b: 0 }],
-    ['self.a * 2 > 0', { a: INT }, { a: 3 }, { a: 4611686018427388000 }],
-    ['self.d / 0.0 > 1.0', { d: DOUBLE }, { d: 1.5 }, { d: -1 }],
-    ['has(self.a) || has(self.b)', { a: INT, b: INT }, { a: 1 }, { b: 1 }, {}],
-    ['has(self.a) ? self.a > 1 : self.b > 1', { a: INT, b: INT }, { a: 2 }, { b: 2 }, { a: 0 }, {}],
-    ['self.a > 1 || self.b > 1', { a: INT, b: INT }, { b: 2 }, { a: 2 }, {}, { a: 0 }],
-    ['self.a > 1 && self.b > 1', { a: INT, b: INT }, { a: 0 }, { b: 0 }, { a: 2 }],
-    ['!self.f || self.a == 0', { a: INT, f: BOOL }, { f: false, a: 1 }, { f: true, a: 1 }],
-    ['self.n == 1', { n: { type: 'integer', nullable: true } }, { n: 1 }, { n: null }],
-    ['has(self.n)', { n: { type: 'integer', nullable: true } }, { n: null }, {}],
-    ["self.s < 'b'", { s: TEXT }, { s: 'a' }, { s: 'c' }],
-    ['self.a in [1, 2]', { a: INT }, { a: 1 }, { a: 3 }],
-    ['self.o[0] == self.o[1]', { o: list(object({ x: INT })) }, { o: [{ x: 1 }, { x: 1 }] }, {
-      o: [{ x: 1 }, { x: 2 }],
-    }, { o: [{ x: 1 }, {}] }],
-    ['self.l == [1, 2]', { l: list(INT) }, { l: [1, 2] }, { l: [2, 1] }],
-    ['self.l[1] == 2', { l: list(INT) }, { l: [1, 2] }, { l: [1, 3] }, { l: [1] }],
-    ["self.m['a'] == 2", { m: map(INT) }, { m: { a: 2 } }, { m: { b: 2 } }],
-    ['self.m.a == 2', { m: map(INT) }, { m: { a: 2 } }, { m: { b: 2 } }],
-    ["'a' in self.m", { m: map(INT) }, { m: { a: 2 } }, { m: { b: 2 } }],
-    ['size(self.l) == 2 && self.l.size() == 2', { l: list(INT) }, { l: [1, 2] }, { l: [] }],
     ['type(self.a) == int && type(self.s) == string && type(self.l) == list', { a: INT, s: TEXT, l: list(INT) }, {
       a: 1,
       s: 'x',
       l: [],
     }],
-    ['dyn(self.a) == 1.0', { a: INT }, { a: 1 }, { a: 2 }],
-    ["dyn(self.a) == 'x'", { a: INT }, { a: 1 }],
     ['self.l + [3] == [1, 3]', { l: list(INT) }, { l: [1] }, { l: [] }],
     ['int(self.s) > 1', { s: TEXT }, { s: '2' }, { s: '1' }, { s: 'x' }],
     ['double(self.s) > 1.0', { s: TEXT }, { s: '2' }, { s: '1e3' }, { s: 'x' }],
     ['bool(self.s)', { s: TEXT }, { s: 'true' }, { s: 'no' }],
-    ["string(self.a) == '1'", { a: INT }, { a: 1 }, { a: 2 }],
     ["string(self.d) == '1.5'", { d: DOUBLE }, { d: 1.5 }, { d: 2 }],
     ['int(self.d) == 1', { d: DOUBLE }, { d: 1.9 }, { d: 1e+30 }],
   ],
@@ -77,65 +50,34 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { namespace: 'a', o: { if: 2 } },
       { o: { if: 2 } },
     ],
-    ['self.m.namespace == 1 && has(self.m.if)', { m: map(INT) }, { m: { namespace: 1, if: 1 } }, { m: { if: 1 } }],
     ['[?self.?a, 2, ?self.?b] == [1, 2]', { a: INT, b: INT }, { a: 1 }, { a: 1, b: 3 }, {}],
     ["{?'x': self.?a, 'y': 2} == {'y': 2}", { a: INT }, {}, { a: 1 }],
     ['self.l.map(x, [?self.?a, x]) == [[1, 5]]', { a: INT, l: list(INT) }, { a: 1, l: [5] }, { l: [5] }],
-    [
-      String.raw`self.s == "\x41\u00e9\U0001F600\101\?\`" + r"\x" + '\'\"' + """a"b""" + R'''c''d'''`,
-      { s: TEXT },
-      { s: "A\u00e9\u{1f600}A?`\\x'\"a\"bc''d" },
-      { s: 'A' },
-    ],
     [
       'b"é".size() == 2 && b"\\xff\\377\\n" == b\'\\377\\xff\\012\' && br"\\x".size() == 2 && self.a == 1',
       { a: INT },
       { a: 1 },
       { a: 2 },
     ],
-    [String.raw`"\a\b\f\n\r\t\v\\".size() == self.a`, { a: INT }, { a: 8 }, { a: 1 }],
-    ['1 + 2 * 3 - 8 / 4 % 3 == self.a', { a: INT }, { a: 5 }, { a: 1 }],
-    ['5 - 1 - 1 == self.a && ---3 == --self.a - 6 && -(3) < -2.5', { a: INT }, { a: 3 }, { a: 2 }],
-    ['false && false || true && !false ? self.a == 1 : true', { a: INT }, { a: 1 }, { a: 2 }],
-    ['true || self.a / 0 == 1 || false', { a: INT }, { a: 1 }],
-    ['false ? false : self.a == 1 ? true : self.a == 2', { a: INT }, { a: 1 }, { a: 2 }, { a: 3 }],
-    ['self.a < 5 == true', { a: INT }, { a: 1 }, { a: 6 }],
   ],
   macros: [
     ['self.l.all(x, x > 0)', { l: list(INT) }, { l: [1, 2] }, { l: [] }, { l: [1, 0] }],
-    ['self.l.exists(x, 6 / x == 2)', { l: list(INT) }, { l: [0, 3] }, { l: [1] }, { l: [0] }],
-    ['self.l.all(x, 6 / x == 2)', { l: list(INT) }, { l: [0, 1] }, { l: [0, 3] }],
-    ['self.l.exists_one(x, x == 1)', { l: list(INT) }, { l: [1, 2] }, { l: [1, 1] }, { l: [] }],
-    ['self.l.filter(x, x > 1).map(x, x * 2) == [4, 6]', { l: list(INT) }, { l: [1, 2, 3] }, { l: [2] }],
-    ['self.l.map(x, x > 1, x * 2) == [4, 6]', { l: list(INT) }, { l: [1, 2, 3] }, { l: [2] }],
-    ['self.m.all(k, self.m[k] > 0)', { m: map(INT) }, { m: { a: 1 } }, { m: { a: 0 } }],
-    ["self.m.exists(k, k.startsWith('a'))", { m: map(INT) }, { m: { ab: 1 } }, { m: { b: 0 } }],
     ['self.l.all(i, x, i < 1 || x > self.l[i - 1])', { l: list(INT) }, { l: [1, 2] }, { l: [2, 1] }],
-    ['self.m.all(k, v, v > 0 && size(k) > 1)', { m: map(INT) }, { m: { ab: 1 } }, { m: { a: 1 } }],
-    ['self.m.exists(k, v, v == 2)', { m: map(INT) }, { m: { ab: 2 } }, { m: { a: 1 } }],
-    ['self.l.existsOne(i, x, i == x)', { l: list(INT) }, { l: [0, 2] }, { l: [0, 1] }],
     ['self.l.transformList(i, x, i + x) == [1, 3]', { l: list(INT) }, { l: [1, 2] }, { l: [] }],
     ['self.l.transformMap(i, x, x * 2)[1] == 4', { l: list(INT) }, { l: [1, 2] }, { l: [1] }],
     ["self.m.transformMapEntry(k, v, {string(v): k})['1'] == 'a'", { m: map(INT) }, { m: { a: 1 } }, {
       m: { a: 1, b: 1 },
     }, { m: {} }],
-    ['self.ll.all(x, x.exists(y, y == 1))', { ll: list(list(INT)) }, { ll: [[1], [2, 1]] }, { ll: [[]] }],
     ['self.l.map(x, self.l.map(y, x * y)).flatten().sum() == 9', { l: list(INT) }, { l: [1, 2] }, { l: [2] }],
   ],
   strings: [
     ["self.s.startsWith('a') && self.s.endsWith('z') && self.s.contains('m')", { s: TEXT }, { s: 'amz' }, { s: 'az' }],
-    ["self.s.matches('^[a-z]+$')", { s: TEXT }, { s: 'abc' }, { s: 'aB' }],
-    ["self.s.matches('(?i)^[[:alpha:]]+\\\\z')", { s: TEXT }, { s: 'aBc' }, { s: 'a1' }],
-    ['self.s.matches(self.p)', { s: TEXT, p: TEXT }, { s: 'aa', p: 'a+' }, { s: 'a', p: '[' }],
     ["self.s.find('[0-9]+') == '12'", { s: TEXT }, { s: 'a12b3' }, { s: 'a' }],
-    ["self.s.findAll('[0-9]+') == ['1', '2']", { s: TEXT }, { s: 'a1b2' }, { s: 'a1' }],
     ["self.s.findAll('[0-9]', 1) == ['1']", { s: TEXT }, { s: 'a1b2' }],
-    ["self.s.lowerAscii() == 'abÉ' && self.s.upperAscii() == 'ABÉ'", { s: TEXT }, { s: 'aBÉ' }, { s: 'É' }],
     ["self.s.replace('a', 'b') == 'bb' || self.s.replace('a', 'b', 1) == 'ba'", { s: TEXT }, { s: 'aa' }, { s: 'ab' }, {
       s: 'c',
     }],
     ["self.s.split(',').size() == 3 && self.s.split(',', 2)[1] == 'b,c'", { s: TEXT }, { s: 'a,b,c' }, { s: 'a' }],
-    ["self.l.join('-') == 'a-b'", { l: list(TEXT) }, { l: ['a', 'b'] }, { l: [] }],
     ["self.s.substring(1, 3) == 'bc' && self.s.substring(1) == 'bcd'", { s: TEXT }, { s: 'abcd' }, { s: 'a' }, {
       s: 'x',
     }],
@@ -145,8 +87,6 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: 'aéca' },
       { s: 'x' },
     ],
-    ["self.s.trim() == 'a'", { s: TEXT }, { s: ' a\t' }, { s: 'b' }],
-    ['self.s.size() == 2', { s: TEXT }, { s: 'é😀' }, { s: 'a' }],
     ["'%s is %d, %.2f'.format([self.s, self.a, self.d]) == 'x is 1, 1.50'", { s: TEXT, a: INT, d: DOUBLE }, {
       s: 'x',
       a: 1,
@@ -158,22 +98,10 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
     ['self.l.isSorted() && self.l.sum() == 6 && self.l.min() == 1 && self.l.max() == 3', { l: list(INT) }, {
       l: [1, 2, 3],
     }, { l: [3, 2, 1] }],
-    ['self.l.min() == 1', { l: list(INT) }, { l: [] }],
-    ['self.l.indexOf(2) == 1 && self.l.lastIndexOf(2) == 2', { l: list(INT) }, { l: [1, 2, 2] }, { l: [] }],
-    ['sets.contains(self.l, [1, 2]) && sets.intersects(self.l, [3])', { l: list(INT) }, { l: [3, 2, 1] }, {
-      l: [1, 2],
-    }],
     ['sets.equivalent(self.l, [1, 2])', { l: list(INT) }, { l: [2, 1, 1] }, { l: [1] }],
     ['self.l.distinct().size() == self.l.size()', { l: list(INT) }, { l: [1, 2] }, { l: [1, 1] }],
     ['self.l.sort() == [1, 2] && self.l.reverse() == [1, 2]', { l: list(INT) }, { l: [2, 1] }, { l: [1, 2] }],
     ['self.l.slice(0, 2) == [1, 2]', { l: list(INT) }, { l: [1, 2, 3] }, { l: [1] }],
-    ["self.o.sortBy(x, x.k)[0].k == 'a'", { o: list(object({ k: TEXT })) }, { o: [{ k: 'b' }, { k: 'a' }] }, {
-      o: [{ k: 'b' }],
-    }],
-    ["self.t == ['a', 'b']", { t: list(TEXT, { 'x-kubernetes-list-type': 'set' }) }, { t: ['b', 'a'] }, { t: ['a'] }],
-    ["['a', 'b'] == self.t", { t: list(TEXT, { 'x-kubernetes-list-type': 'set' }) }, { t: ['a', 'b'] }, {
-      t: ['b', 'a'],
-    }],
     ["(self.t + ['a', 'c']).size() == 3", { t: list(TEXT, { 'x-kubernetes-list-type': 'set' }) }, { t: ['b', 'a'] }, {
       t: ['b'],
     }],
@@ -199,17 +127,9 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { old: { x: [{ k: 'a', v: 2 }] }, new: { x: [{ k: 'a', v: 1 }, { k: 'b' }] } },
       { old: { x: [{ k: 'a', v: 2 }] }, new: { x: [{ k: 'a', v: 1 }] } },
     ],
-    ['self.t == oldSelf.t && self.t != ["x"]', { t: list(TEXT, { 'x-kubernetes-list-type': 'set' }) }, {
-      old: { t: ['b', 'a'] },
-      new: { t: ['a', 'b'] },
-    }, { old: { t: ['b', 'a'] }, new: { t: ['a'] } }],
     ['lists.range(3) == [0, 1, 2] && self.l.first().orValue(0) == 1', { l: list(INT) }, { l: [1] }, { l: [] }],
   ],
   optionals: [
-    ['self.?a.orValue(5) == 5', { a: INT }, {}, { a: 5 }, { a: 1 }],
-    ["self.?o.?x.optMap(v, v == 'a').orValue(true)", { o: object({ x: TEXT }) }, {}, { o: { x: 'a' } }, {
-      o: { x: 'b' },
-    }],
     ['self.l[?1].hasValue() && self.l[?1].value() == 2', { l: list(INT) }, { l: [1, 2] }, { l: [1] }],
     ["self.m[?'a'].orValue(1) == 1", { m: map(INT) }, { m: {} }, { m: { a: 2 } }],
     [
@@ -218,8 +138,6 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { a: 1, b: 0 },
       { a: 1, b: 1 },
     ],
-    ['self.?a.or(self.?b).value() == 1', { a: INT, b: INT }, { b: 1 }, { a: 1, b: 2 }, {}],
-    ["self.?o.optFlatMap(v, v.?x).orValue('') == ''", { o: object({ x: TEXT }) }, {}, { o: {} }, { o: { x: 'a' } }],
   ],
   values: [
     [
@@ -260,31 +178,8 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
     }],
     ["self.b == b'abc' && size(self.b) == 3", { b: { type: 'string', format: 'byte' } }, { b: 'YWJj' }, { b: 'YQ==' }],
     ["string(self.b) == 'abc'", { b: { type: 'string', format: 'byte' } }, { b: 'YWJj' }, { b: '/w==' }],
-    [
-      "type(self.p) == int ? self.p < 100 : self.p.endsWith('%')",
-      { p: { 'x-kubernetes-int-or-string': true } },
-      { p: 5 },
-      { p: '5%' },
-      { p: 500 },
-      { p: '5' },
-    ],
     ['self.p > 5', { p: { 'x-kubernetes-int-or-string': true } }, { p: 6 }, { p: 'x' }],
     ["self.p.startsWith('x')", { p: { 'x-kubernetes-int-or-string': true } }, { p: 'xy' }, { p: 6 }],
-    [
-      'self.x__dash__y == 1 && self.__namespace__ == 2 && self.a__dot__b == 3 && self.c__slash__d == 4 && self.e__underscores__f == 5 && self.__if__ == 6',
-      { 'x-y': INT, namespace: INT, 'a.b': INT, 'c/d': INT, e__f: INT, if: INT },
-      { 'x-y': 1, namespace: 2, 'a.b': 3, 'c/d': 4, e__f: 5, if: 6 },
-      { 'x-y': 2 },
-    ],
-    [
-      "self.e.kind == 'Pod' && self.e.metadata.name == 'x'",
-      { e: { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true } },
-      { e: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } } },
-      { e: { apiVersion: 'v1', kind: 'Foo', metadata: { name: 'x' } } },
-    ],
-    ['self.u.a == 1', { u: object({ a: INT }, { 'x-kubernetes-preserve-unknown-fields': true }) }, {
-      u: { a: 1, z: 2 },
-    }, { u: { z: 2 } }],
     [
       'self.u[0] == self.u[1]',
       { u: list(object({ a: INT }, { 'x-kubernetes-preserve-unknown-fields': true })) },
@@ -292,8 +187,6 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { u: [{ a: 1, z: 2 }, { a: 1 }] },
       { u: [{ a: 1, z: 2 }, { a: 1, z: 3 }] },
     ],
-    ['self.d == 1.0', { d: DOUBLE }, { d: 1 }, { d: 1.5 }],
-    ["self.x == 'y'", { x: { type: 'string', enum: ['x', 'y'] } }, { x: 'y' }, { x: 'x' }],
   ],
   libraries: [
     [
@@ -329,7 +222,6 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: 'https://a.b' },
       { s: '../x' },
     ],
-    ["url(self.s).getHost() == ''", { s: TEXT }, { s: '/a' }, { s: 'x y' }, { s: '' }],
     ["['-', 'Ki', '.', 'e3'].all(x, quantity(x) == quantity('0')) && !isQuantity(self.s)", { s: TEXT }, { s: '' }, {
       s: 'E',
     }],
@@ -387,14 +279,6 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: '01.02.00' },
       { s: 'x' },
     ],
-    ['!format.dns1123Label().validate(self.s).hasValue()', { s: TEXT }, { s: 'abc' }, { s: 'A' }],
-    [
-      "format.named('uuid').hasValue() && !format.named('nope').hasValue() && format.labelValue().validate(self.s).orValue(['']).size() == 1",
-      { s: TEXT },
-      { s: 'a' },
-      { s: '-' },
-    ],
-    ["format.qualifiedName().validate(self.s).value()[0] == ''", { s: TEXT }, { s: 'a/b/c' }, { s: 'a' }],
     [
       "['date', 'datetime', 'byte', 'uri', 'dns1123Subdomain', 'dns1035Label', 'dns1123LabelPrefix', 'dns1035LabelPrefix', 'dns1123SubdomainPrefix', 'uuid'].filter(name, !format.named(name).value().validate(self.s).hasValue()) == self.l",
       { s: { ...TEXT, maxLength: 40 }, l: { type: 'array', maxItems: 20, items: { type: 'string', maxLength: 40 } } },
@@ -414,15 +298,5 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       ].map(([s, l]) => ({ s, l })),
     ],
   ],
-  transitions: [
-    ['self.a == oldSelf.a', { a: INT }, { a: 1 }, { old: { a: 1 }, new: { a: 1, z: 1 } }, {
-      old: { a: 1 },
-      new: { a: 2 },
-    }, { old: { a: 1 }, new: {} }],
-    ['self.a >= oldSelf.a', { a: INT }, { old: { a: 2 }, new: { a: 3 } }, { old: { a: 2 }, new: { a: 1 } }],
-    ['!has(oldSelf.a) || has(self.a)', { a: INT, b: INT }, { old: { a: 2 }, new: { a: 3 } }, {
-      old: { a: 2 },
-      new: { b: 1 },
-    }],
-  ],
+  transitions: [],
 }

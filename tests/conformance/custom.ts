@@ -26,37 +26,10 @@ export const CUSTOM_CASES: readonly Case[] = casesOf('custom', [
     'a custom object that violates its schema is Invalid, with a cause per field',
     BROKEN.map((spec) => ['POST foos', foo('a', spec)]),
   ),
-  script('defaults replace missing fields and nulls', [
-    [
-      'POST foos ? spec',
-      foo('a', { size: 1, mode: null, nested: null, name: null, optional: null, parts: [{ name: 'x' }] }),
-    ],
-  ]),
-  script('unknown fields are pruned with a warning, unless the schema preserves them', [
-    ['POST foos ? top spec', {
-      ...foo('a', { size: 1, bogus: 1, free: { any: { thing: [1] } }, parts: [{ name: 'x', odd: 1 }] }),
-      top: 1,
-    }],
-  ]),
-  script('unknown fields are refused with fieldValidation=Strict', [[
-    'POST foos?fieldValidation=Strict',
-    foo('a', { size: 1, bogus: 1 }),
-  ]]),
   script('a body with a different or missing kind is refused', [
     ['POST foos', { ...foo('a'), kind: 'Bar' }],
     ['POST foos', { ...foo('a'), apiVersion: `{group}/v9` }],
     ['POST foos', { metadata: { name: 'a' }, spec: { size: 1 } }],
-  ]),
-  script('an object is served in every version', [
-    ['POST foos ? .', foo('a')],
-    'GET /apis/{group}/v2/namespaces/{ns}/foos/a ? .',
-  ]),
-  script('the status of a definition has conditions, names and stored versions', [
-    `GET ${CRDS}/foos.{group} ? status.conditions status.storedVersions status.acceptedNames spec.conversion`,
-  ]),
-  script('the name of a definition is that of its resource and group', [
-    `GET ${CRDS}/foos.{group}`,
-    [`POST ${CRDS}`, (answers: readonly Body[]) => ({ ...answers[0], metadata: { name: 'foos' } })],
   ]),
   script('the scope of a definition cannot change', [[`MERGE ${CRDS}/foos.{group}`, { spec: { scope: 'Cluster' } }]]),
   caseOf('deleting a definition deletes its objects and its kind', async (api) => {

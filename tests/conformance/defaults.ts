@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type Api, type Body, type Case, caseOf, CRDS, MERGE } from './api.ts'
 import { definitionOf } from '../tools/definitions.ts'
-import { casesOf, type Script, script, type Step } from './transcript.ts'
+import { casesOf, type Script, type Step } from './transcript.ts'
 
 const STRING = { type: 'string' }
 const OPEN = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
@@ -27,56 +27,11 @@ const DEFAULTED: Body = {
   },
   maybe: { ...STRING, nullable: true, default: 'x' },
 }
-const FILLED: Body = {
-  list: [],
-  text: '',
-  count: 0,
-  flag: false,
-  ratio: 1.5,
-  port: 'http',
-  open: { any: [], thing: '' },
-  map: {},
-  inner: { lists: [], deeper: { n: 3 } },
-}
-/** Other values of these fields. */
-const OTHER: Body = {
-  list: ['x'],
-  text: 'y',
-  count: 1,
-  flag: true,
-  ratio: 0,
-  port: 0,
-  open: {},
-  map: { a: '' },
-  maybe: null,
-}
-/** Fields with defaults in their parts. */
-const PARTS: Body = {
-  absent: { type: 'object', properties: { n: { type: 'integer', default: 1 } } },
-  items: {
-    type: 'array',
-    items: {
-      type: 'object',
-      default: { from: 'item' },
-      properties: { from: STRING, tags: { type: 'array', items: STRING, default: [] } },
-    },
-  },
-  values: {
-    type: 'object',
-    additionalProperties: { type: 'object', properties: { on: { type: 'boolean', default: false } } },
-  },
-  numbers: { type: 'object', additionalProperties: { type: 'integer' } },
-  anything: { type: 'object', additionalProperties: true },
-  bare: STRING,
-  none: { ...STRING, nullable: true },
-}
 
 const FORMATS: readonly string[] = [
   ...['uuid', 'uuid3', 'uuid4', 'uuid5', 'date-time', 'date', 'duration', 'byte', 'email', 'hostname'],
   ...['ipv4', 'ipv6', 'cidr', 'mac', 'uri', 'k8s-short-name', 'k8s-long-name'],
 ]
-
-const nulls = (fields: Body): Body => Object.fromEntries(Object.keys(fields).map((name) => [name, null]))
 
 /** An object of the kind of a script. */
 const made = (name: string, spec?: Body): Body => ({
@@ -96,33 +51,6 @@ function ofKind(name: string, properties: Body, steps: readonly Step[]): Script 
 }
 
 export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
-  ofKind('defaults may be empty, zero or false, at any depth, in spec and status', {
-    spec: { type: 'object', default: {}, properties: { ...DEFAULTED, ...PARTS } },
-    status: { type: 'object', properties: DEFAULTED },
-  }, [
-    ['POST {path} ? spec status', made('a')],
-    ['MERGE {path}/a/status ? status', { status: {} }],
-    'GET {path}/a ? status',
-    ['MERGE {path}/a ? spec', { spec: { ...OTHER, maybe: 'z' } }],
-    ['MERGE {path}/a ? spec', { spec: nulls(FILLED) }],
-    ['JSON {path}/a ? spec', [{ op: 'remove', path: '/spec' }]],
-    ['PUT {path}/a ? spec', (answers: readonly Body[]) => ({ ...answers.at(-1), spec: OTHER })],
-    ['APPLY {path}/b?fieldManager=t ? spec', made('b', { count: 2, anything: { a: { b: [1] } } })],
-  ]),
-  ofKind('a null becomes the default if it is not nullable, and is dropped without a default', {
-    spec: { type: 'object', properties: { ...DEFAULTED, ...PARTS } },
-  }, [
-    ['POST {path} ? spec', made('a', nulls({ ...DEFAULTED, ...PARTS }))],
-    [
-      'POST {path} ? spec.absent spec.numbers spec.items spec.values',
-      made('b', {
-        absent: { n: null },
-        items: [null, {}, { from: 'me', tags: null }],
-        values: { a: {}, b: { on: null }, c: null },
-        numbers: { a: null, b: 1 },
-      }),
-    ],
-  ]),
   ofKind('texts have their formats, and items of a set are equal in any order of their fields', {
     spec: {
       type: 'object',
@@ -186,23 +114,6 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
     const again = await api.expect(200, 'PATCH', `${kind.path}/a`, {}, { type: MERGE })
     assert.equal(again.metadata.resourceVersion, touched.metadata.resourceVersion)
   }),
-  script('nulls and unknown fields in nested schemas are dropped', [
-    [
-      `POST ${CRDS}?fieldValidation=Ignore ? spec.versions.0.schema`,
-      definition('{group}', 'withins', {
-        spec: {
-          type: 'object',
-          properties: {
-            a: {
-              type: 'array',
-              items: { type: 'object', properties: { b: { ...STRING, nullable: true, default: null, made: 'up' } } },
-            },
-          },
-        },
-      }),
-    ],
-    `DELETE ${CRDS}/withins.{group}`,
-  ]),
   ofKind('the format of a number is a limit beside its type only; the path of a fault names the key of a map', {
     spec: {
       type: 'object',
@@ -222,17 +133,6 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
     }]
       .map((spec): Step => ['POST {path}?dryRun=All ? spec', made('n', spec)]),
     ['POST {path}?dryRun=All', made('n', { f: { x: ['a', 'a'] } })],
-  ]),
-  ofKind('a merge patch removes nulls in lists; an applied null replaces an empty map', {
-    spec: OPEN,
-    status: { type: 'object', properties: { m: { type: 'object', nullable: true, additionalProperties: STRING } } },
-  }, [
-    ['POST {path}', made('a', { list: [1], object: { x: 1 } })],
-    ['MERGE {path}/a ? spec', {
-      spec: { list: [{ a: null, b: [{ c: null }] }, null], more: { d: [{ e: null }] }, object: [{ f: null }] },
-    }],
-    ['MERGE {path}/a/status', { status: { m: {} } }],
-    ['APPLY {path}/a/status?fieldManager=t&force=true ? status', { ...made('a'), status: { m: null } }],
   ]),
 ])
 

@@ -1,15 +1,11 @@
 /** Cases of discovery, health and the objects of a new server. kinds/scenarios.ts has discovery of built-in kinds. */
 import assert from 'node:assert/strict'
 import { type Body, type Case, caseOf } from './api.ts'
-import { casesOf, script, type Step } from './transcript.ts'
+import { casesOf } from './transcript.ts'
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 
 export const DISCOVERY_CASES: readonly Case[] = casesOf('discovery', [
-  script('discovery lists the group of a custom kind, its versions and subresources', [
-    'GET /apis/{group} ? kind versions.0.version versions.1.version',
-    'GET /apis/{group}/v1 ? kind groupVersion resources.0.name resources.0.verbs resources.0.shortNames resources.1 resources.2',
-  ]),
   caseOf('aggregated discovery lists custom kinds', async (api) => {
     const answer = await api.request('GET', '/apis', undefined, { accept: AGGREGATED })
     assert.match(answer.headers['content-type']!, /as=APIGroupDiscoveryList/)
@@ -19,13 +15,4 @@ export const DISCOVERY_CASES: readonly Case[] = casesOf('discovery', [
     assert.deepEqual([foos.resource, foos.scope], ['foos', 'Namespaced'])
     assert.deepEqual(foos.subresources.map((each: Body) => each.subresource).toSorted(), ['scale', 'status'])
   }),
-  script('health, version and the system namespaces are served', [
-    'GET /healthz',
-    'GET /livez',
-    'GET /readyz',
-    'GET /version ? minor',
-    ...['default', 'kube-system', 'kube-public', 'kube-node-lease'].map((name): Step =>
-      `GET /api/v1/namespaces/${name} ? status spec metadata.labels`
-    ),
-  ]),
 ])

@@ -183,16 +183,6 @@ export const LIFECYCLE_CASES: readonly Case[] = casesOf('definitions', [
       ...SELECTORS.map((selector) => `GET {path}?fieldSelector=${encodeURIComponent(selector)}`),
     ],
   },
-  {
-    name: 'each response of a deprecated version has a warning',
-    setup: served({ deprecated: true, deprecationWarning: 'use v2' }),
-    steps: [['POST {path}', { ...made('a'), bogus: 1 }], 'GET {path}', 'GET {path}/a'],
-  },
-  {
-    name: 'a deprecated version without a warning of its own has one',
-    setup: served({ deprecated: true }),
-    steps: ['GET {path}'],
-  },
   caseOf('a name that another definition has is not accepted, the others are', async (api) => {
     const first = await install(api)
     const { names } = (await judged(api, first)).spec
@@ -227,34 +217,6 @@ export const LIFECYCLE_CASES: readonly Case[] = casesOf('definitions', [
     await api.expect(200, 'DELETE', `${CRDS}/${second.name}`)
     await untilServed(api, third)
   }),
-  {
-    name: 'a watch ends when its definition changes or goes, and not for a new label of the definition',
-    async run(api) {
-      const made = await install(api)
-      await untilServed(api, made)
-      await api.expect(201, 'POST', made.path, made.object('first'))
-      const open = async (): Promise<Awaited<ReturnType<Api['watch']>>> => {
-        const watch = await api.watch(made.path)
-        assert.equal((await watch.next())?.object.metadata.name, 'first')
-        return watch
-      }
-      const kept = await open()
-      await api.expect(200, 'PATCH', `${CRDS}/${made.name}`, { metadata: { labels: { a: 'b' } } }, { type: MERGE })
-      await api.expect(200, 'PATCH', `${made.path}/first`, { metadata: { labels: { a: 'b' } } }, { type: MERGE })
-      assert.equal((await kept.next())?.type, 'MODIFIED')
-      await api.expect(200, 'PATCH', `${CRDS}/${made.name}`, {
-        spec: { names: { shortNames: [`w${made.name.slice(0, 9)}`] } },
-      }, {
-        type: MERGE,
-      })
-      assert.equal(await kept.next(), undefined)
-      await untilServed(api, made)
-      const last = await open()
-      await api.expect(200, 'DELETE', `${CRDS}/${made.name}`)
-      assert.equal((await last.next())?.type, 'DELETED')
-      assert.equal(await last.next(), undefined)
-    },
-  },
   caseOf('a version in which objects may be stored cannot be removed', async (api) => {
     const made = await install(api)
     const crd = await judged(api, made)
@@ -330,9 +292,4 @@ export const LIFECYCLE_CASES: readonly Case[] = casesOf('definitions', [
     }
     assert.fail('the definition was never removed')
   }),
-  {
-    name: 'a status gets its defaults, whatever a creation says',
-    setup: served({}),
-    steps: [['POST {path} ? status', made('a', {}, { status: { phase: 'Old' } })]],
-  },
 ])

@@ -97,45 +97,6 @@ const CASES: readonly Script[] = [
       .map((change): Step => [`MERGE ${EVENTS}/x`, change]),
     ['MERGE /api/v1/namespaces/{ns}/events/x ? message', { message: 'other' }],
   ]),
-  {
-    name: 'a variable has a value or one source',
-    steps: creates(
-      PODS,
-      [
-        {},
-        { fieldRef: { fieldPath: 'metadata.name' }, configMapKeyRef: { name: 'a', key: 'b' } },
-        { secretKeyRef: { name: 'a' } },
-        { configMapKeyRef: { key: 'a' } },
-        { fieldRef: { fieldPath: 'metadata.unknown' } },
-        { resourceFieldRef: { resource: 'limits.unknown' } },
-      ].map((valueFrom) => pod({ containers: [{ ...CONTAINER, env: [{ name: 'A', valueFrom }] }] })),
-    ).concat(
-      creates(PODS, [pod({
-        containers: [{
-          ...CONTAINER,
-          env: [{ name: 'A', value: 'a', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
-        }],
-      })]),
-    ),
-  },
-  script(
-    'a toleration has a known operator and effect, and a value only where it is compared',
-    creates(
-      PODS,
-      [
-        { key: 'a', operator: 'Equals', value: 'b' },
-        { key: 'a', operator: 'Exists', value: 'b' },
-        { operator: 'Exists' },
-        { value: 'b' },
-        { key: 'a/b/c', operator: 'Exists' },
-        { key: 'a', effect: 'Never' },
-        { key: 'a', effect: 'NoSchedule', tolerationSeconds: 3 },
-        { key: 'a', value: 'b c' },
-        { key: 'a', operator: 'Gt', value: '3' },
-      ].map((each) => pod({ tolerations: [each] })),
-      ' ? spec.tolerations'.slice(0, 0),
-    ),
-  ),
   script('a Service that is no load balancer any more loses its addresses', [
     [`POST ${SERVICES} ? spec.type`, {
       apiVersion: 'v1',
@@ -212,30 +173,10 @@ const CASES: readonly Script[] = [
       spec: { finalizers: [] },
     }],
   ]),
-  script('what a status had before the first apply belongs to the managers before', [
-    ['POST foos?fieldManager=old ? metadata.name', foo('a', { size: 1 })],
-    ['MERGE foos/a/status?fieldManager=old ? status', { status: { ready: 1 } }],
-    ['MERGE foos/a ? metadata.name', { metadata: { managedFields: [{}] } }],
-    ['APPLY foos/a/status?fieldManager=m ? metadata.managedFields', {
-      apiVersion: '{group}/v1',
-      kind: 'Foo',
-      metadata: { name: 'a' },
-      status: { ready: 2 },
-    }],
-    ['APPLY foos/a?fieldManager=n&force=true ? metadata.managedFields', foo('a', { size: 2 })],
-  ]),
   script('a negative grace period is one second, and it can only change to that', [
     [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: -1 })],
     [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: 5 }, 'y')],
     [`MERGE ${PODS}/y ? spec`, { spec: { terminationGracePeriodSeconds: 6 } }],
-  ]),
-  script('amounts have the largest suffix that leaves them whole', [
-    ['POST /api/v1/namespaces/{ns}/resourcequotas?dryRun=All ? spec.hard', {
-      apiVersion: 'v1',
-      kind: 'ResourceQuota',
-      metadata,
-      spec: { hard: { memory: '1024Pi', 'limits.memory': '1048576Ti', 'requests.memory': '1023Pi' } },
-    }],
   ]),
   script('a written status of a pod keeps its class, and its conditions have qualified types', [
     [`POST ${PODS} ? status`, pod({})],

@@ -1,13 +1,11 @@
 /** Cases of protobuf request bodies. */
 import assert from 'node:assert/strict'
-import { bodyOf, envelope, integer, joined, part, PREFIX, PROTOBUF } from '../apiserver/protobuf_writer.ts'
+import { bodyOf, envelope, integer, joined, part, PROTOBUF } from '../apiserver/protobuf_writer.ts'
 import { type Api, type Body, type Case, caseOf, CRDS } from './api.ts'
 import { definitionOf } from '../tools/definitions.ts'
 import { collectionOf, type Sample, SAMPLES } from './kinds/objects.ts'
 import { lineOf, recordedCase } from './recording.ts'
-import { casesOf, cm, deploy, foo, script, type Step, type StepBody, textOf } from './transcript.ts'
-
-const MAX_BODY_BYTES = 3_145_728
+import { casesOf, cm, script, type Step, type StepBody, textOf } from './transcript.ts'
 
 /** The metadata of an object with a name. */
 function named(name: string, ...more: Uint8Array[]): Uint8Array {
@@ -88,22 +86,6 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       assert.equal((await send(api, 'PUT', `${path}/protobuf`, again)).body.metadata.resourceVersion, resourceVersion)
     },
   })),
-  script('protobuf: apiVersion and kind may be missing, and are those of the path', [
-    sending('POST cm', joined(PREFIX, part(2, named('a')))),
-    sending('POST cm', envelope('a/b/c', '', named('b'))),
-  ]),
-  script('protobuf: unknown fields are skipped without a warning, also with fieldValidation=Strict', [
-    sending(
-      'POST cm?fieldValidation=Strict',
-      envelope('v1', 'ConfigMap', joined(named('a'), part(99, 'x'), integer(100, 1))),
-    ),
-  ]),
-  script('protobuf: a field that occurs twice is merged if it is a message, else replaced', [
-    sending(
-      'POST cm ? metadata.name metadata.labels metadata.generateName',
-      envelope('v1', 'ConfigMap', joined(named('a', part(2, 'base')), part(1, part(1, 'b')))),
-    ),
-  ]),
   script('protobuf: a list of numbers may be packed, and mixed', [
     sending(
       'POST /api/v1/namespaces/{ns}/pods ? spec.securityContext',
@@ -139,35 +121,6 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       ),
     ),
   ]),
-  recordedCase(
-    'protobuf',
-    'protobuf: bytes that are no body are refused',
-    async function* (api) {
-      const body = envelope('v1', 'Namespace', named('a'))
-      const bodies = ['', PREFIX, 'garbage', body.subarray(0, 12)]
-      for (const each of [...bodies, body.subarray(0, -1 - part(3, '').length), joined(PREFIX, integer(1, 1))]) {
-        yield await refusal(api, '/api/v1/namespaces', each)
-      }
-    },
-  ),
-  recordedCase('protobuf', 'protobuf: bytes that are no object are refused with the fault', async function* (api) {
-    const huge = joined(Uint8Array.of(0x0a), new Uint8Array(9).fill(0xff), Uint8Array.of(1))
-    const endless = joined(Uint8Array.of(0x0a), new Uint8Array(10).fill(0xff), Uint8Array.of(1))
-    const group = new Uint8Array(1000).fill(0x53)
-    const faults: readonly Uint8Array[] = [
-      named('abc').subarray(0, 3),
-      integer(1, 3),
-      huge,
-      endless,
-      Uint8Array.of(0x00),
-      group,
-      joined(named('a'), part(1, part(17, Uint8Array.of(0x22, 0x01, 0x03)))),
-    ]
-    for (const raw of faults) yield await refusal(api, '/api/v1/namespaces', envelope('v1', 'Namespace', raw))
-    const limits = part(1, joined(part(1, 'cpu'), part(2, part(1, 'many'))))
-    const quota = envelope('v1', 'ResourceQuota', joined(named('a'), part(2, limits)))
-    yield await refusal(api, '/api/v1/namespaces/{ns}/resourcequotas', quota)
-  }),
   recordedCase('protobuf', 'protobuf: an object of another kind is refused', async function* (api) {
     const kinds = [
       ['v1', 'Secret'],
@@ -206,26 +159,6 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
     const expected = await api.expect(201, 'POST', `${path}?dryRun=All`, definition)
     assert.deepEqual(body.spec, expected.spec)
   }),
-  script('protobuf: status and scale are updated', [
-    ['POST deploy', deploy('a')],
-    sending('PUT deploy/a/status ? status spec.replicas', ([{ metadata, ...rest }]: readonly Body[]) => ({
-      ...rest,
-      metadata: { name: 'a', resourceVersion: metadata.resourceVersion },
-      status: { observedGeneration: 1, replicas: 3, conditions: [{ type: 'Available', status: 'True' }] },
-    })),
-    ['POST foos', foo('a')],
-    ...['deploy', 'foos'].flatMap((path) =>
-      [{ replicas: 5 }, undefined].map((spec): Step =>
-        sending(`PUT ${path}/a/scale ? spec`, {
-          apiVersion: 'autoscaling/v1',
-          kind: 'Scale',
-          metadata: { name: 'a' },
-          ...(spec && { spec }),
-        })
-      )
-    ),
-    'GET foos/a ? spec.size',
-  ]),
   script('protobuf: a namespace is finalized', [
     ['POST /api/v1/namespaces', { metadata: { name: '{ns}-x' } }],
     sending(
@@ -247,67 +180,4 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       sending('DELETE cm/a', envelope(apiVersion, 'DeleteOptions')),
     ]),
   },
-  script('protobuf: DeleteOptions are obeyed, also for custom objects and collections', [
-    ['POST foos', foo('a')],
-    sending('DELETE foos/a', options(part(5, 'All'))),
-    'GET foos/a',
-    sending('DELETE foos/a ? metadata.finalizers', options(part(4, 'Orphan'))),
-    ['POST cm', cm('b', {}, { labels: { a: 'b' } })],
-    ['POST cm', cm('c')],
-    sending('DELETE cm?labelSelector=a', options(integer(1, 0))),
-    'GET cm',
-    sending('DELETE cm/c', ''),
-  ]),
-  script('protobuf: bytes that are no DeleteOptions are refused, and nothing is deleted', [
-    ['POST cm', cm('a')],
-    ...['cm/a', 'cm'].flatMap((path) =>
-      [
-        PREFIX,
-        'no',
-        envelope('v1', 'DeleteOptions').subarray(0, 10),
-        options(integer(2, 0)),
-        envelope('v1', 'Secret'),
-        envelope('apps/v1', 'Nope'),
-      ].map((body) => sending(`DELETE ${path}`, body))
-    ),
-    'GET cm/a',
-  ]),
-  {
-    name: 'protobuf: bodies above the limit are refused',
-    steps: ['POST cm', 'DELETE cm/a'].map((line) =>
-      sending(
-        line,
-        envelope(
-          'v1',
-          'ConfigMap',
-          joined(named('a'), part(2, joined(part(1, 'k'), part(2, new Uint8Array(MAX_BODY_BYTES).fill(97))))),
-        ),
-      )
-    ),
-  },
-  script('protobuf: other media types of bodies get 415, on which clients fall back', [
-    ['POST cm', cm('a')],
-    ...['application/cbor', 'text/plain', 'application/protobuf'].flatMap((type) =>
-      ['POST cm', 'DELETE cm/a'].map((line): Step => [line, 'x', { type }])
-    ),
-  ]),
-  caseOf('protobuf: a custom object cannot be created from it', async (api) => {
-    const { body } = await send(api, 'POST', api.foos, envelope(`${api.group}/v1`, 'Foo', named('a')))
-    assert.equal(body.code, 415)
-    await api.refused(404, 'NotFound', 'GET', `${api.foos}/a`)
-  }),
-  caseOf('protobuf: a raw field that is not JSON is refused', async (api) => {
-    const raw = joined(named('a'), part(2, part(1, '{no')), integer(3, 1))
-    const path = `/apis/apps/v1/namespaces/${api.namespace}/controllerrevisions`
-    const { status } = await send(api, 'POST', path, envelope('apps/v1', 'ControllerRevision', raw))
-    assert.equal(status, 400)
-    await api.refused(404, 'NotFound', 'GET', `${path}/a`)
-  }),
-  caseOf('protobuf: answers are JSON for clients that accept protobuf alone', async (api) => {
-    const answer = await api.request('GET', api.configMaps, undefined, { accept: PROTOBUF })
-    assert.equal(answer.status, 200)
-    assert.match(answer.headers['content-type']!, /^application\/json/)
-    const missing = await api.request('GET', `${api.configMaps}/a`, undefined, { accept: PROTOBUF })
-    assert.equal(missing.body.code, 404)
-  }),
 ])

@@ -2,9 +2,6 @@
 import type { Body } from './api.ts'
 import { define } from './defaults.ts'
 import { cm, deploy, foo, type Script, script } from './transcript.ts'
-
-const FIELDS = 'metadata.managedFields'
-const REVISIONS = '/apis/apps/v1/namespaces/{ns}/controllerrevisions'
 const INGRESSES = '/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses'
 const BACKEND = { service: { name: 's', port: { number: 80 } } }
 const POD = { containers: [{ name: 'main', image: 'nginx' }] }
@@ -24,74 +21,12 @@ const embedded = (spec: Body, metadata: Body = {}): Body => ({
   spec,
 })
 
-const MANAGED = 'metadata.managedFields.length'
-
 export const FOUND_SCRIPTS: readonly Script[] = [
-  script('verbs: a Scale and a Namespace to finalize need the name of the URL', [
-    ['POST foos', foo('a')],
-    ['PUT foos/a/scale', {}],
-    ['PUT foos/a/scale', { metadata: { name: 'b' } }],
-    ['POST deploy', deploy('a')],
-    ['PUT deploy/a/scale', {}],
-    ['MERGE deploy/a/scale', { metadata: { name: null } }],
-    ['PUT ns/finalize', {}],
-    ['PUT ns/finalize', { metadata: { name: 'b' } }],
-    ['PUT ns/finalize', { metadata: { name: '{ns}', resourceVersion: '1' } }],
-    ['PUT ns/finalize?dryRun=All ? spec.finalizers', { metadata: { name: '{ns}' }, spec: { finalizers: ['a.b/c'] } }],
-    ['PUT ns/finalize?dryRun=all', { metadata: { name: '{ns}' }, spec: { finalizers: [] } }],
-    ['POST /api/v1/namespaces/{ns}/bindings?dryRun=all', { metadata: { name: 'a' }, target: { name: 'n' } }],
-    'GET ns ? spec.finalizers',
-    ['PUT ns/finalize ? spec.finalizers metadata.labels.x', {
-      metadata: { name: '{ns}', labels: { x: 'y' } },
-      spec: { finalizers: ['a.b/c', 'kubernetes'] },
-    }],
-    'GET ns ? spec.finalizers',
-  ]),
-  script('verbs: a custom kind ignores what follows a subresource', [
-    ['POST foos', foo('a')],
-    'GET foos/a/status/x',
-    'GET foos/a/scale/x/y',
-    'GET foos/a/nope/x',
-    ['PUT foos/a/status/x', {}],
-    'DELETE foos/a/status/x',
-  ]),
-  script('verbs: a patch with an apiVersion or a kind that is not text', [
-    ['POST cm', cm('a')],
-    ['MERGE cm/a', { apiVersion: [] }],
-    ['STRATEGIC cm/a', { apiVersion: [] }],
-    ['STRATEGIC cm/a', { kind: 5 }],
-    ['APPLY cm/a?fieldManager=x', { kind: 5 }],
-    ['POST foos', foo('a')],
-    ['MERGE foos/a', { kind: 5 }],
-  ]),
   script('verbs: a read of the status keeps the rules of resourceVersion', [
     ['POST foos', foo('a')],
     'GET foos/a/status?resourceVersion={0.metadata.resourceVersion}',
     'GET foos/a/status?resourceVersion=abc',
     'GET foos/a/status?resourceVersion=99999999',
-  ]),
-  script('verbs: a body of a deletion replaces the options of the query', [
-    ['POST cm', cm('a')],
-    ['DELETE cm/a?dryRun=All', {}],
-    'GET cm/a',
-    ['POST foos', foo('a')],
-    ['DELETE foos/a?propagationPolicy=Foreground', { gracePeriodSeconds: 0 }],
-    ['POST foos', foo('b')],
-    ['DELETE foos?dryRun=All', { propagationPolicy: 'Background' }],
-    'GET foos',
-  ]),
-  script('verbs: another propagation policy for an object in deletion is stored', [
-    ['POST deploy', deploy('a')],
-    ['DELETE deploy/a ? metadata.finalizers', { propagationPolicy: 'Orphan' }],
-    ['DELETE deploy/a ? metadata.finalizers', { propagationPolicy: 'Foreground' }],
-    'GET deploy/a ? metadata.finalizers',
-  ]),
-  script('verbs: a wrong type in a field that is not written costs the object its managedFields', [
-    ['POST foos', foo('a')],
-    [`PUT foos/a ? status ${MANAGED}`, (answers: readonly Body[]) => ({ ...answers[0], status: 'x' })],
-    ['POST foos', foo('b')],
-    [`MERGE foos/b/status ? spec ${MANAGED}`, { spec: 5, status: { ready: 1 } }],
-    [`POST foos ? status ${MANAGED}`, { ...foo('c'), status: [] }],
   ]),
   script('verbs: values of a custom object with several faults each', [
     ['POST foos', foo('a', { size: 1, mode: ['a'] })],
@@ -117,20 +52,6 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['APPLY cm/a?fieldManager=m', { ...cm('a'), binaryData: { k: '%' } }],
     ['APPLY foos/nope/status?fieldManager=m', { ...foo('nope'), odd: 1 }],
   ]),
-  script('verbs: strategic merge patches with values of a wrong type', [
-    ['POST cm', cm('a')],
-    ['STRATEGIC cm/a', { data: { k: true } }],
-    ['STRATEGIC cm/a', { data: { k: 5 } }],
-    ['STRATEGIC cm/a', { binaryData: { k: '%' } }],
-    ['STRATEGIC cm/a', { immutable: 5 }],
-    ['STRATEGIC cm/a', { metadata: { finalizers: {} } }],
-    ['POST deploy', deploy('a')],
-    ['STRATEGIC deploy/a', { spec: { replicas: 'x' } }],
-    ['STRATEGIC deploy/a', { spec: { replicas: 1.5 } }],
-    ['STRATEGIC deploy/a', { spec: { paused: {} } }],
-    ['STRATEGIC deploy/a', { spec: { template: 'x' } }],
-    ['POST cm', { ...cm('b'), binaryData: 'x' }],
-  ]),
   script('verbs: an apply of the Scale of a custom object', [
     ['POST foos', foo('a')],
     ['STRATEGIC foos/a/scale', scaled('a', 2)],
@@ -145,11 +66,6 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['APPLY foos/b/scale?fieldManager=s', scaled('b', 2)],
     'GET foos/b ? spec.size',
   ]),
-  script('verbs: the replicas of a Scale are checked before its version', [
-    ['POST deploy', deploy('a')],
-    ['PUT deploy/a/scale', { ...scaled('a', -1), metadata: { name: 'a', resourceVersion: '1' } }],
-    ['PUT deploy/a/scale', { ...scaled('a', 1), metadata: { name: 'a', resourceVersion: '1' } }],
-  ]),
   script('verbs: a test of a JSON patch below a missing field', [
     ['POST cm', cm('a')],
     ['JSON cm/a', [{ op: 'test', path: '/metadata/annotations/a', value: null }]],
@@ -161,23 +77,6 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['JSON foos/a', [{ op: 'test', path: '/spec/parts/0/value', value: null }]],
     ['JSON foos/a', [{ op: 'test', path: '/spec/parts/1/value', value: null }]],
     ['JSON foos/a', [{ op: 'copy', path: '/spec/tags', from: '/spec/nope/tags' }]],
-  ]),
-  script('verbs: the answer to a deletion has the version of the deletion', [
-    ['POST /api/v1/namespaces/{ns}/serviceaccounts ? metadata.resourceVersion', { metadata: { name: 'a' } }],
-    'DELETE /api/v1/namespaces/{ns}/serviceaccounts/a ? metadata.resourceVersion',
-    ['POST /api/v1/namespaces/{ns}/pods ? metadata.resourceVersion', { metadata: { name: 'a' }, spec: POD }],
-    ['DELETE /api/v1/namespaces/{ns}/pods/a?dryRun=All ? metadata.resourceVersion'],
-    ['DELETE /api/v1/namespaces/{ns}/pods/a ? metadata.resourceVersion'],
-    ['POST /api/v1/namespaces/{ns}/services ? metadata.resourceVersion', {
-      metadata: { name: 'a' },
-      spec: { clusterIP: 'None' },
-    }],
-    ['DELETE /api/v1/namespaces/{ns}/services?dryRun=All ? items.0.metadata.resourceVersion'],
-    ['DELETE /api/v1/namespaces/{ns}/services ? items.0.metadata.resourceVersion'],
-  ]),
-  script('verbs: the data of a ControllerRevision have one owner', [
-    [`POST ${REVISIONS} ? ${FIELDS}`, { metadata: { name: 'a' }, revision: 1, data: { a: { b: 1 } } }],
-    [`MERGE ${REVISIONS}/a?dryRun=All ? ${FIELDS}`, { data: { a: { c: 1 } } }],
   ]),
   script('verbs: what a status and a spec cannot change, and empty values in them', [
     ['POST /api/v1/namespaces/{ns}/pods', { metadata: { name: 'a' }, spec: POD }],

@@ -8,13 +8,6 @@ const lease = (name: string, spec: unknown = {}, metadata: Record<string, unknow
   metadata: { name, ...metadata },
   spec,
 })
-const secret = (name: string, rest: Record<string, unknown> = {}): Body => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name },
-  ...rest,
-})
-const SECRETS = '/api/v1/namespaces/{ns}/secrets'
 const PODS = '/api/v1/namespaces/{ns}/pods'
 const pod = (name: string, spec: Record<string, unknown> = {}): Body => ({
   apiVersion: 'v1',
@@ -104,47 +97,6 @@ export const KIND_SCRIPTS: readonly Script[] = [
       ...COUNTS.map((status): Step => [`MERGE /apis/apps/v1/namespaces/{ns}/${plural}/a/status`, { status }]),
     ])
   ),
-  script('verbs: data, types and immutability of Secrets', [
-    [`POST ${SECRETS} ? data type stringData`, secret('a', { data: { k: 'eA==' }, stringData: { l: 'y', k: 'z' } })],
-    [`POST ${SECRETS}`, secret('b', { data: { k: 'x' } })],
-    [`POST ${SECRETS}`, secret('b', { data: { 'a b': 'eA==' } })],
-    [`MERGE ${SECRETS}/a`, { type: 'other' }],
-    [`MERGE ${SECRETS}/a ? immutable`, { immutable: true }],
-    [`MERGE ${SECRETS}/a`, { data: { k: 'eQ==' } }],
-    [`MERGE ${SECRETS}/a`, { immutable: false }],
-    [`MERGE ${SECRETS}/a ? metadata.labels`, { metadata: { labels: { a: 'b' } } }],
-    `DELETE ${SECRETS}/a`,
-  ]),
-  script('verbs: an immutable ConfigMap', [
-    ['POST cm', { ...cm('a'), immutable: true }],
-    ['MERGE cm/a', { data: { k: 'w' }, binaryData: { b: 'eA==' } }],
-    ['MERGE cm/a', { immutable: null }],
-    ['MERGE cm/a ? metadata.annotations', { metadata: { annotations: { a: 'b' } } }],
-    ['POST cm', { ...cm('b', { k: 'v' }), binaryData: { k: 'eA==' } }],
-    ['POST cm', cm('b', { '': 'v' })],
-    ['POST cm', cm('b', { '..': 'v' })],
-    ['POST cm', cm('b', { ['k'.repeat(254)]: 'v' })],
-  ]),
-  script('verbs: grace periods of Pods', [
-    [`POST ${PODS} ? metadata.generation spec.terminationGracePeriodSeconds`, pod('a')],
-    `DELETE ${PODS}/a ? metadata.deletionGracePeriodSeconds kind status`,
-    `GET ${PODS}/a`,
-    [`POST ${PODS} ? metadata.name`, pod('b', { nodeName: 'n' })],
-    `DELETE ${PODS}/b?dryRun=All ? metadata.deletionGracePeriodSeconds`,
-    `DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.generation`,
-    [`DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.generation`, { gracePeriodSeconds: 60 }],
-    [`DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.generation`, { gracePeriodSeconds: 5 }],
-    [`MERGE ${PODS}/b ? metadata.labels`, { metadata: { labels: { x: 'y' } } }],
-    [`DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.name`, { gracePeriodSeconds: 0 }],
-    `GET ${PODS}/b`,
-    [`POST ${PODS} ? metadata.name`, pod('c', { nodeName: 'n' })],
-    [`DELETE ${PODS}/c ? metadata.deletionGracePeriodSeconds metadata.finalizers`, {
-      propagationPolicy: 'Foreground',
-      gracePeriodSeconds: 1,
-    }],
-    [`DELETE ${PODS}/c ? metadata.deletionGracePeriodSeconds metadata.finalizers`, { gracePeriodSeconds: 0 }],
-    `DELETE ${PODS} ? items.length`,
-  ]),
   script('verbs: a namespace in deletion refuses new objects', [
     ['POST foos', foo('held', { size: 1 }, { finalizers: ['x.io/a'] })],
     'DELETE ns ? status.phase metadata.deletionGracePeriodSeconds spec.finalizers',
@@ -160,14 +112,6 @@ export const KIND_SCRIPTS: readonly Script[] = [
     ['MERGE ns ? metadata.labels.x status.phase', { metadata: { labels: { x: 'y' } } }],
     'DELETE ns ? status.phase',
   ]),
-  script('verbs: writes of another version of a custom kind', [
-    ['POST foos2 ? apiVersion spec', { ...foo('a', { size: 1, any: 'thing' }), apiVersion: '{group}/v2' }],
-    'GET foos/a ? apiVersion spec',
-    'GET foos2/a ? apiVersion spec',
-    ['MERGE foos2/a ? apiVersion spec.size metadata.generation', { spec: { size: 2 } }],
-    ['POST foos2', foo('b')],
-    'GET foos2 ? kind apiVersion items.0.apiVersion',
-  ]),
   script('verbs: numbers at their limits', [
     ['POST deploy ? spec.replicas', deploy('a', { replicas: 2147483647 })],
     ['POST deploy', deploy('b', { replicas: 2147483648 })],
@@ -178,42 +122,5 @@ export const KIND_SCRIPTS: readonly Script[] = [
     ['MERGE deploy/a/scale', { spec: { replicas: 2147483648 } }],
     ['MERGE deploy/a', { metadata: { generation: -1 } }],
     ['MERGE deploy/a', { metadata: { generation: 1.5 } }],
-  ]),
-  script('verbs: texts that are no ASCII', [
-    ['POST cm ? data metadata.annotations', cm('a', { k: 'é ☃ 😀 \u0000' }, { annotations: { a: 'ü\n\t' } })],
-    ['POST cm', cm('é')],
-    ['POST cm', cm('b', {}, { labels: { a: 'é' } })],
-    ['POST foos', foo('a', { size: 1, name: 'é😀' })],
-    ['POST foos ? spec.labels', foo('b', { size: 1, labels: { 'é ☃': '😀', '': 'x', 'a.b/c': 'd' } })],
-    ['JSON foos/b ? spec.labels', [{ op: 'replace', path: '/spec/labels/é ☃', value: 'y' }]],
-  ]),
-  script('verbs: names in paths that no object can have', [
-    'GET cm/A',
-    'GET cm/a%20b',
-    'GET foos/a_b',
-    'DELETE cm/A',
-    ['MERGE cm/A', {}],
-    ['PUT cm/A', cm('A')],
-    ['APPLY foos/A?fieldManager=m', foo('A')],
-    'GET /api/v1/namespaces/A/configmaps',
-  ]),
-  script('verbs: conflicts and repeated writes', [
-    ['POST foos', foo('a')],
-    ['POST foos', foo('a')],
-    ['POST foos?dryRun=All', foo('a')],
-    ['PUT foos/a', (answers: readonly Body[]) => ({ ...answers[0], spec: { size: 2 } })],
-    ['PUT foos/a', (answers: readonly Body[]) => ({ ...answers[0], spec: { size: 2 } })],
-    ['PUT foos/a/status', (answers: readonly Body[]) => ({ ...answers[0], status: { ready: 2 } })],
-    ['MERGE foos/a', (answers: readonly Body[]) => ({
-      metadata: { resourceVersion: answers[0].metadata.resourceVersion },
-    })],
-    ['MERGE foos/a', (answers: readonly Body[]) => ({
-      metadata: { resourceVersion: answers[3].metadata.resourceVersion, uid: answers[0].metadata.uid },
-      spec: { size: 3 },
-    })],
-    ['DELETE foos/a', (answers: readonly Body[]) => ({
-      preconditions: { resourceVersion: answers[0].metadata.resourceVersion },
-    })],
-    ['PUT foos/a/scale', { metadata: { name: 'a', resourceVersion: '1' }, spec: { replicas: 1 } }],
   ]),
 ]

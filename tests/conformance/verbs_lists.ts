@@ -1,5 +1,5 @@
 /** Scripts of lists: pages, versions, selectors. The answers are recorded. */
-import { cm, deploy, foo, type Script, script, type Step } from './transcript.ts'
+import { cm, foo, type Script, script, type Step } from './transcript.ts'
 
 const THREE: readonly Step[] = ['a', 'b', 'c'].map((
   name,
@@ -7,74 +7,9 @@ const THREE: readonly Step[] = ['a', 'b', 'c'].map((
 const FOOS: readonly Step[] = ['a', 'b', 'c'].map((
   name,
 ) => ['POST foos', foo(name, { size: 1, mode: name === 'b' ? 'slow' : 'fast' }, { labels: { n: name } })])
-const enc = encodeURIComponent
 const token = (value: unknown): string => btoa(JSON.stringify(value)).replace(/=+$/, '')
 
-const LABEL_SELECTORS: readonly string[] = [
-  'a=b=c',
-  'a in b',
-  'a in (b c)',
-  'a notin ()',
-  '!a=b',
-  'a>x',
-  '=b',
-  'a in (b,c),',
-  'a==',
-  'x/y/z=1',
-  `a=${'v'.repeat(64)}`,
-]
-
 export const LIST_SCRIPTS: readonly Script[] = [
-  script(
-    'verbs: malformed label selectors',
-    LABEL_SELECTORS.map((selector): Step => `GET cm?labelSelector=${enc(selector)}`),
-  ),
-  script('verbs: a list without objects', [
-    'GET cm ? items',
-    'GET foos ? items',
-    'GET deploy?limit=5 ? items metadata.continue',
-    'GET foos?limit=5 ? items metadata.continue',
-  ]),
-  script('verbs: pages of one item, with the number of those left', [
-    ...THREE,
-    'GET cm?limit=1',
-    'GET cm?limit=1&continue={-1.metadata.continue}',
-    'GET cm?limit=1&continue={-1.metadata.continue}',
-    'GET cm?limit=3',
-    'GET cm?limit=4',
-    'GET cm?limit=0',
-  ]),
-  script('verbs: pages of custom objects show what happened before the first page only', [
-    ...FOOS,
-    'GET foos?limit=1',
-    'DELETE foos/b',
-    ['POST foos', foo('aa')],
-    ['MERGE foos/c', { spec: { size: 9 } }],
-    'GET foos?limit=1&continue={3.metadata.continue} ? items.0.metadata.name metadata.remainingItemCount',
-    'GET foos?continue={-1.metadata.continue} ? items.0.spec.size metadata.continue',
-    'GET foos?limit=10',
-  ]),
-  script('verbs: a page with a selector counts no items left', [
-    ...THREE,
-    'GET cm?limit=1&labelSelector=team%3Dy',
-    'GET cm?limit=1&labelSelector=team%3Dy&continue={-1.metadata.continue}',
-    'GET cm?limit=1&fieldSelector=metadata.name!%3Da',
-    'GET cm?limit=1&fieldSelector=metadata.name!%3Da&continue={-1.metadata.continue}',
-    'GET cm?limit=1&labelSelector=team%3Dx',
-    'GET cm?limit=1&labelSelector=team%3Dnone',
-    'GET cm?limit=1&fieldSelector=metadata.name%3Db',
-  ]),
-  script('verbs: a set of a selector may have an empty value', [
-    ...THREE,
-    ['POST cm', cm('d', {}, { labels: { team: '' } })],
-    ...['in (,x)', 'in (x,)', 'in (x,,z)', 'in ()'].map((set): Step => `GET cm?labelSelector=${enc(`team ${set}`)}`),
-  ]),
-  script('verbs: a page may be continued with another selector', [
-    ...THREE,
-    'GET cm?limit=1',
-    'GET cm?limit=5&labelSelector=team%3Dy&continue={-1.metadata.continue}',
-    'GET cm?limit=5&fieldSelector=metadata.name%3Da&continue={-2.metadata.continue}',
-  ]),
   script('verbs: a continue token with a version or a match is refused', [
     ...THREE,
     'GET cm?limit=1',
@@ -96,23 +31,6 @@ export const LIST_SCRIPTS: readonly Script[] = [
     `GET cm?continue=${token({ v: 'meta.k8s.io/v1', rv: 'x', start: 'a' })}`,
     `GET cm?continue=${token({ v: 'meta.k8s.io/v1', rv: -1, start: 'a\u0000' })} ? items`,
   ]),
-  script('verbs: a token of one collection continues another after the same name', [
-    ...THREE,
-    ['POST foos', foo('a')],
-    ['POST foos', foo('b')],
-    'GET cm?limit=1',
-    'GET foos?limit=5&continue={-1.metadata.continue}',
-  ]),
-  script('verbs: a limit that is not a number', [
-    'GET cm?limit=x',
-    'GET cm?limit=-1',
-    'GET cm?limit=',
-    'GET cm?limit=1.5',
-    'GET cm?limit=99999999999999999999',
-    'GET foos?limit=x',
-    'GET cm?timeoutSeconds=x',
-    'GET cm?timeoutSeconds=-1',
-  ]),
   script('verbs: combinations of version and match in a list', [
     ...THREE,
     'DELETE cm/c',
@@ -132,39 +50,6 @@ export const LIST_SCRIPTS: readonly Script[] = [
     'GET cm?resourceVersion=5&resourceVersionMatch=Nearly',
     'GET cm?resourceVersionMatch=Nearly',
     'GET cm?resourceVersion=0&resourceVersionMatch=Nearly',
-  ]),
-  script('verbs: versions that are no numbers, and versions of the future', [
-    'GET cm?resourceVersion=abc',
-    'GET cm?resourceVersion=-1',
-    'GET cm?resourceVersion=1.5',
-    'GET foos?resourceVersion=abc',
-    'GET cm?resourceVersion=99999999',
-    'GET cm?resourceVersion=99999999&resourceVersionMatch=NotOlderThan',
-    'GET foos?resourceVersion=99999999&resourceVersionMatch=NotOlderThan',
-    'GET cm?resourceVersion=99999999&resourceVersionMatch=Exact',
-    'GET cm?resourceVersion=99999999&limit=1',
-  ]),
-  script('verbs: a read of one object from a version', [
-    ...THREE,
-    'GET cm/a?resourceVersion=0',
-    'GET cm/a?resourceVersion={0.metadata.resourceVersion}',
-    'GET cm/a?resourceVersion=abc',
-    'GET cm/a?resourceVersion=99999999',
-    'GET foos/nope?resourceVersion=0',
-    'GET cm/a?resourceVersionMatch=Exact&resourceVersion=1',
-    'GET cm/a?limit=x',
-  ]),
-  script('verbs: sendInitialEvents is for watches', [
-    'GET cm?sendInitialEvents=true',
-    'GET cm?sendInitialEvents=false',
-    'GET foos?sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
-    'GET cm?allowWatchBookmarks=true ? items',
-  ]),
-  script('verbs: lists are in the order of their keys', [
-    ...['b', 'a.b', 'a', 'a-b', 'aa', 'a0', 'z'].map((name): Step => ['POST cm', cm(name)]),
-    'GET cm',
-    'GET cm?limit=3',
-    'GET cm?continue={-1.metadata.continue}',
   ]),
   script('verbs: cluster-wide lists', [
     ...FOOS,
@@ -215,25 +100,5 @@ export const LIST_SCRIPTS: readonly Script[] = [
     'GET /api/v1/namespaces/{ns}/services?fieldSelector=spec.type%3DClusterIP',
     'GET /apis/apps/v1/namespaces/{ns}/replicasets?fieldSelector=status.replicas%3D1',
     'GET /apis/batch/v1/namespaces/{ns}/jobs?fieldSelector=status.successful%3D1',
-  ]),
-  script('verbs: malformed label selectors of a custom kind, a watch and a deletion of a collection', [
-    'GET foos?labelSelector=a%3Db%3Dc',
-    'GET foos?watch=true&labelSelector=a%3Db%3Dc',
-    'DELETE foos?labelSelector=a%3Db%3Dc',
-    'DELETE cm?labelSelector=a%3Db%3Dc',
-    'DELETE cm?fieldSelector=data.x%3D1',
-    'GET cm?watch=1&fieldSelector=data.x%3D1',
-  ]),
-  script('verbs: parameters of lists that are no booleans', [
-    'GET cm?watch=0',
-    'GET cm?watch=false',
-    'GET cm?watch=False',
-    'GET cm?pretty=true&unknown=1',
-  ]),
-  script('verbs: a list of Deployments after writes to their status', [
-    ['POST deploy', deploy('a')],
-    ['MERGE deploy/a/status ? status', { status: { replicas: 2 } }],
-    'GET deploy ? items.0.status items.0.metadata.generation items.0.kind',
-    'GET deploy?resourceVersion={0.metadata.resourceVersion}&resourceVersionMatch=Exact ? items.0.status',
   ]),
 ]

@@ -29,20 +29,6 @@ const pod = (spec: unknown): unknown => ({ spec: { template: { spec } } })
 const json = (...operations: readonly unknown[]): unknown => operations
 
 export const PATCH_SCRIPTS: readonly Script[] = [
-  script('verbs: operations of a JSON patch on a ConfigMap', [
-    CM,
-    ['JSON cm/a ? data', json({ op: 'add', path: '/data/new', value: '1' })],
-    ['JSON cm/a ? data', json({ op: 'replace', path: '/data/new', value: '2' })],
-    ['JSON cm/a ? data', json({ op: 'move', from: '/data/new', path: '/data/moved' })],
-    ['JSON cm/a ? data', json({ op: 'copy', from: '/data/moved', path: '/data/copied' })],
-    ['JSON cm/a ? data', json({ op: 'remove', path: '/data/moved' }, { op: 'test', path: '/data/k', value: 'v' })],
-    ['JSON cm/a ? data', json({ op: 'replace', path: '/data/nope', value: '2' })],
-    ['JSON cm/a ? data', json({ op: 'test', path: '/data/nope', value: null })],
-    ['JSON cm/a ? data', json({ op: 'add', path: '/data', value: { only: '1' } })],
-    ['JSON cm/a ? data', json({ op: 'remove', path: '/data' })],
-    ['JSON cm/a ? data', json({ op: 'add', path: '/data/x', value: '1' })],
-    ['JSON cm/a ? data', json()],
-  ]),
   script('verbs: JSON patches that fail', [
     CM,
     ['JSON cm/a', json({ op: 'test', path: '/data/k', value: 'x' })],
@@ -223,26 +209,5 @@ export const PATCH_SCRIPTS: readonly Script[] = [
     ['STRATEGIC cm/a ? metadata.ownerReferences', {
       metadata: { ownerReferences: [{ uid: 'u', $patch: 'delete' }] },
     }],
-  ]),
-  script('verbs: patches without a change keep the version', [
-    CM,
-    ['MERGE cm/a ? metadata.managedFields.length', {}],
-    ['MERGE cm/a ? metadata.managedFields.length', { data: { k: 'v' } }, { userAgent: 'other/1' }],
-    ['JSON cm/a ? metadata.managedFields.length', json({ op: 'replace', path: '/data/k', value: 'v' }), {
-      userAgent: 'other/1',
-    }],
-    ['STRATEGIC cm/a ? metadata.managedFields.length', { data: { k: 'v' } }, { userAgent: 'other/1' }],
-    ['MERGE cm/a ? metadata.managedFields.length', { data: { k: 'w' } }, { userAgent: 'other/1' }],
-    'GET cm?resourceVersion={0.metadata.resourceVersion}&resourceVersionMatch=Exact ? items.0.data',
-  ]),
-  script('verbs: media types of patches', [
-    CM,
-    FOO,
-    ['PATCH cm/a', {}, { type: 'application/json' }],
-    ['PATCH cm/a', {}, { type: 'text/plain' }],
-    ['PATCH foos/a', {}, { type: 'text/plain' }],
-    ['PATCH foos/a', {}, { type: 'application/json' }],
-    ['PATCH cm/a', {}, { type: 'application/merge-patch+json; charset=utf-8' }],
-    ['PATCH cm/a/status', {}, { type: 'application/merge-patch+json' }],
   ]),
 ]

@@ -4,7 +4,7 @@ import { encodeBase64 } from '../../lib/core/base64.ts'
 import { type Api, type Body, type Case, caseOf, MERGE } from './api.ts'
 import { CLOSED_URL, RawResponse, type Responder } from './hooks.ts'
 import { lineOf, recordedCase } from './recording.ts'
-import { casesOf, cm, deploy, foo, type Script, script, statusText, type Step } from './transcript.ts'
+import { casesOf, cm, deploy, foo, type Script, statusText, type Step } from './transcript.ts'
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1'
 const PATHS = {
@@ -240,13 +240,6 @@ const CLOSED = { clientConfig: { url: CLOSED_URL } }
 const MANAGED = 'data metadata.managedFields'
 
 export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
-  script(
-    'webhook configurations get their defaults',
-    TYPES.map((type) => [
-      `POST ${PATHS[type]}?dryRun=All ? metadata.generation webhooks`,
-      configuration(type, 'a', [IDLE]),
-    ]),
-  ),
   recordedCase('webhooks', 'wrong webhook configurations', async function* (api) {
     const hook = webhook(api, 'ok.example.com', {})
     for (const wrong of BROKEN) {
@@ -255,36 +248,6 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
       yield lineOf(JSON.stringify(wrong), statusText(status))
     }
   }),
-  script('a configuration with two webhooks of one name is Invalid', [[
-    `POST ${PATHS.Mutating}?dryRun=All`,
-    configuration('Mutating', 'a', [IDLE, IDLE]),
-  ]]),
-  script('an update of a webhook configuration needs a resourceVersion and counts generations', [
-    [`POST ${PATHS.Validating}`, configuration('Validating', '{ns}-update', [IDLE])],
-    [`PUT ${PATHS.Validating}/{ns}-update`, configuration('Validating', '{ns}-update', [IDLE])],
-    [
-      `PUT ${PATHS.Validating}/{ns}-update ? metadata.generation webhooks.0.timeoutSeconds`,
-      ([created]: readonly Body[]) => ({
-        ...configuration('Validating', '', [{ ...IDLE, timeoutSeconds: 30 }]),
-        metadata: created.metadata,
-      }),
-    ],
-    `DELETE ${PATHS.Validating}/{ns}-update`,
-  ]),
-  script(
-    'kubectl shows the number of webhooks of a configuration',
-    TYPES.flatMap((type): Step[] => [
-      [`POST ${PATHS[type]}`, configuration(type, '{ns}-table', [IDLE, { ...IDLE, name: 'b.example.com' }])],
-      [
-        `GET ${
-          PATHS[type]
-        }/{ns}-table ? columnDefinitions.1.name columnDefinitions.1.type columnDefinitions.2.name rows.0.cells.0 rows.0.cells.1`,
-        undefined,
-        { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
-      ],
-      `DELETE ${PATHS[type]}/{ns}-table`,
-    ]),
-  ),
   hooked('a create is reviewed before and after the server completes the object', [
     ['Mutating', { respond: adding({ '/data/added': 'yes' }) }],
     ['Validating', {}],
@@ -499,9 +462,6 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
       yield lineOf(JSON.stringify(BAD_PATCHES[index]), statusText(status))
     }
   }),
-  hooked('a patch may add a missing key by replace, and an add without a value is null', [['Mutating', {
-    respond: patching(() => [{ op: 'replace', path: '/data/x', value: 'y' }, { op: 'add', path: '/data/z' }]),
-  }]], [['POST cm ? data', cm('a')]]),
   hooked('what a mutating webhook returns is pruned, gets defaults, and is validated', [
     ['Mutating', {
       rules: [rule(['foos'])],

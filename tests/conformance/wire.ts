@@ -89,11 +89,6 @@ const FORM_CASES: readonly Case[] = casesOf('wire', [
       }
     }
   }),
-  script('a custom kind names the media types that it has', [
-    ...['text/html', 'application/cbor', 'application/json;as=Nope;v=v1;g=meta.k8s.io'].map((
-      accept,
-    ): Step => ['GET foos', undefined, { accept }]),
-  ]),
   script('a list names the types of watches, too', [
     ['GET cm', undefined, { accept: 'text/html' }],
     ['GET cm?watch=1', undefined, { accept: 'application/yaml' }],
@@ -108,14 +103,6 @@ const FORM_CASES: readonly Case[] = casesOf('wire', [
       ])
     ),
   ]),
-  recordedCase('wire', 'YAML has the styles of the Go library', async function* (api) {
-    const path = await createStyles(api)
-    const { body } = await api.request('GET', path, undefined, { accept: 'application/yaml' })
-    const [data, rest] = body.slice(0, body.indexOf('kind: ConfigMap')).split(/(?=^ {2}wideEscaped: )/m)
-    yield lineOf('styles', data)
-    assert.match(rest, /^ {2}wideEscaped: "tab\\t word .{50,70}\n {4}word/)
-    assert.match(rest, /^ {2}wideQuoted: 'long: it''s .{50,70}\n {4}it''s/m)
-  }),
   recordedCase('wire', 'lists, errors and discovery are written as YAML', async function* (api) {
     await createStyles(api)
     const paths = [api.configMaps, `${api.configMaps}/none`, '/api/v1', '/apis', `/apis/${api.group}`]
@@ -123,30 +110,6 @@ const FORM_CASES: readonly Case[] = casesOf('wire', [
       const { body } = await api.request('GET', path, undefined, { accept: 'application/yaml' })
       const text = `${path} => ${body.replaceAll('\n', '|').slice(0, 60)}`
       yield text.replaceAll(api.namespace, '{ns}').replaceAll(/conformance[^|]*/g, '{group}')
-    }
-  }),
-  caseOf('a created object is answered as YAML, and an error in a form without errors as JSON', async (api) => {
-    const created = await api.request('POST', api.configMaps, api.configMap('a'), { accept: 'application/yaml' })
-    assert.equal(created.status, 201)
-    assert.match(created.body, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/)
-    const missing = await api.request('GET', `${api.configMaps}/b`, undefined, {
-      accept: `application/json;${TABLE}`,
-    })
-    assert.equal(missing.status, 404)
-    assert.equal(missing.headers['content-type'], 'application/json')
-    assert.equal(missing.body.reason, 'NotFound')
-    const text = await api.text('GET', `${api.configMaps}/b`, { accept: `application/json;${TABLE}` })
-    assert.ok(text.startsWith('{\n  "kind": "Status",\n') && text.endsWith('\n}'))
-  }),
-  recordedCase('wire', 'which queries and clients get indented JSON', async function* (api) {
-    for (const userAgent of ['tester/1', 'curl/8.0', 'Wget/1.0', 'Mozilla/5.0 (X11)']) {
-      for (const query of ['', 'pretty=true', 'pretty=1', 'pretty=false', 'pretty=maybe', 'pretty=']) {
-        const paths = [api.configMaps, `${api.configMaps}/none`, api.foos, '/api/v1']
-        const texts = await Promise.all(paths.map((path) => api.text('GET', `${path}?${query}`, { userAgent })))
-        yield `?${query} of ${userAgent} => ${
-          texts.map((text) => `${text.startsWith('{\n  "')} ${text.endsWith('}\n')}`).join(', ')
-        }`
-      }
     }
   }),
 ])
@@ -179,21 +142,6 @@ const PATHS: readonly (readonly [method: string, path: string])[] = [
   ['OPTIONS', 'configmaps/a'],
 ]
 
-/** Paths of Go's own answer, which is a text. */
-const PAGES: readonly string[] = [
-  '/nope',
-  '/nope/',
-  '/apis/nope',
-  '/apis/nope/v1',
-  '/apis/nope/v1/foos',
-  '/openapi',
-  '/openapi/v2/',
-  '/openapi/v4',
-  '/healthz/',
-  '/livez/nope',
-  '/logs',
-]
-
 const PATH_CASES: readonly Case[] = casesOf('wire', [
   ...PATHS.map(([method, path]): Script => ({
     name: `${method} ${path} is refused`,
@@ -204,12 +152,6 @@ const PATH_CASES: readonly Case[] = casesOf('wire', [
       ],
     ],
   })),
-  recordedCase('wire', 'paths that have no page', async function* (api) {
-    for (const path of PAGES) {
-      const { status, headers, body } = await api.request('GET', path)
-      yield lineOf(path, `${status} ${headers['content-type']} ${headers['x-content-type-options']} ${body}`)
-    }
-  }),
   script('paths below a custom group that do not exist have no page', [
     ...['v9', 'v9/foos', 'v1/nopes', 'v1/foos/a'].map((path): Step => `GET /apis/{group}/${path}`),
     'GET foos//a ? code',
@@ -226,35 +168,12 @@ const PATH_CASES: readonly Case[] = casesOf('wire', [
     ['POST foos', foo('a')],
     'GET foos/a/nope',
   ]),
-  script('watch has no effect on the path of one object', [
-    ['POST cm', cm('a')],
-    ['POST foos', foo('a')],
-    'GET cm/a?watch=true',
-    'GET foos/a?watch=true',
-  ]),
   script('the prefix /watch is the same as watch=true', [
     ['POST cm', cm('a')],
     'WATCH 1 /api/v1/watch/namespaces/{ns}/configmaps ? metadata.namespace',
     'WATCH 1 /api/v1/watch/namespaces/{ns}/configmaps/a ? metadata.namespace',
   ]),
-  script('a query parameter with a semicolon or a malformed escape is ignored', [
-    ['POST cm', cm('a')],
-    ...['limit=1;watch=1', '%zz=1', 'limit=%zz', 'labelSelector=x%3Dy;&fieldSelector=metadata.name%3Da'].map((
-      query,
-    ): Step => `GET cm?${query} ? items.length`),
-  ]),
   script('a malformed escape in the path is a bad request', ['GET cm/%zz ? .']),
-  caseOf('each answer has an audit id, the one of the request if it has one', async (api) => {
-    const first = await api.request('GET', api.configMaps)
-    const second = await api.request('GET', api.configMaps)
-    assert.match(first.headers['audit-id']!, /^[\da-f-]{36}$/)
-    assert.notEqual(first.headers['audit-id'], second.headers['audit-id'])
-    const own = await api.request('GET', `${api.configMaps}/none`, undefined, { headers: { 'audit-id': 'mine' } })
-    assert.equal(own.headers['audit-id'], 'mine')
-    assert.equal(own.headers['cache-control'], 'no-cache, private')
-    const nothing = await api.request('GET', '/nope')
-    assert.equal(nothing.headers['cache-control'], 'no-cache, private')
-  }),
   caseOf('version and root are indented, and version is JSON only', async (api) => {
     assert.match(await api.text('GET', '/version'), /^\{\n {2}"major": "1",\n {2}"minor": "36",\n[^]*\n\}$/)
     const root = await api.text('GET', '/', { accept: 'text/html' })

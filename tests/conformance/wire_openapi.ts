@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { type Api, type Case, caseOf } from './api.ts'
 import { casesOf, script } from './transcript.ts'
-
-const APPS = 'components|schemas|io.k8s.api.apps.v1'
 const META = 'components|schemas|io.k8s.apimachinery.pkg.apis.meta.v1'
 const DEPLOYMENTS = 'paths|/apis/apps/v1/namespaces/{namespace}/deployments'
 const FOOS = 'paths|/apis/{group}/v1/namespaces/{namespace}/foos'
@@ -55,16 +53,6 @@ export const OPENAPI_CASES: readonly Case[] = casesOf('wire', [
     assert.equal(status, 200)
     assert.equal(headers['content-type'], 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf')
   }),
-  script('the schemas of built-in kinds are complete', [
-    'GET /openapi/v3/apis/apps/v1 ? info ' +
-    `${APPS}.Deployment|description ${APPS}.Deployment|properties|spec ${APPS}.DeploymentSpec|required ` +
-    `${APPS}.DeploymentSpec|properties|replicas|format ` +
-    `${APPS}.DeploymentSpec|properties|strategy|x-kubernetes-patch-strategy ` +
-    'components|schemas|io.k8s.api.core.v1.Container|properties|imagePullPolicy ' +
-    'components|schemas|io.k8s.apimachinery.pkg.util.intstr.IntOrString|format ' +
-    `${META}.DeleteOptions|x-kubernetes-group-version-kind ${APPS}.DeploymentList|type ` +
-    'components|schemas|io.k8s.api.batch.v1.Job',
-  ]),
   script('the paths of built-in kinds have their operations', [
     'GET /openapi/v3/apis/apps/v1 ? paths|/apis/apps/v1/|get|operationId ' +
     `paths|/apis/apps/v1/deployments|get|operationId ${DEPLOYMENTS}/{name}/status|get|operationId ` +

@@ -33,7 +33,6 @@ function budget(name = 'b', path = BUDGETS): Step {
 const CREATE: Step = { path: PODS, body: pod('p') }
 
 export const EVICTION_CASES: readonly Case[] = [
-  steps('an eviction deletes a pending pod', [CREATE, evict('p'), { path: `${PODS}/p` }, evict('p')]),
   steps('a dry run of an eviction keeps the pod', [
     CREATE,
     evict('p', { path: `${PODS}/p/eviction?dryRun=All` }),

@@ -183,34 +183,4 @@ export const POD_CASES: readonly Case[] = [
     { path: '/api/v1/nodes/$NS-exec/proxy/' },
     { path: '/api/v1/nodes/$NS-none/proxy/' },
   ]),
-  steps('an unknown subresource is not found', [
-    CREATE,
-    { path: `${PODS}/p/foo` },
-    { path: '/api/v1/namespaces/$NS/configmaps/p/eviction', method: 'POST', body: {} },
-  ]),
-  steps('a ReplicationController can be scaled', [
-    {
-      path: '/api/v1/namespaces/$NS/replicationcontrollers',
-      body: {
-        metadata: { name: 'r' },
-        spec: {
-          replicas: 1,
-          selector: { a: 'b' },
-          template: { metadata: { labels: { a: 'b' } }, spec: pod('x').spec },
-        },
-      },
-    },
-    {
-      path: '/api/v1/namespaces/$NS/replicationcontrollers/r/scale',
-      show: 'kind spec.replicas status.replicas status.selector',
-    },
-    {
-      method: 'PATCH',
-      path: '/api/v1/namespaces/$NS/replicationcontrollers/r/scale',
-      type: MERGE,
-      body: { spec: { replicas: 3 } },
-      show: 'spec.replicas',
-    },
-    { path: '/api/v1/namespaces/$NS/replicationcontrollers/r', show: 'spec.replicas' },
-  ]),
 ]

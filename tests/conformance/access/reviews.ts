@@ -1,9 +1,7 @@
 /** Cases of the kinds that ask about users and rights. */
 import assert from 'node:assert/strict'
 import type { Body, Case } from '../api.ts'
-import { AUTHENTICATION, AUTHORIZATION, granting, RBAC, send, type Step, steps, untilAllowed } from './steps.ts'
-
-const WHO = `${AUTHENTICATION}/selfsubjectreviews`
+import { AUTHORIZATION, granting, RBAC, send, type Step, steps, untilAllowed } from './steps.ts'
 const SELF = `${AUTHORIZATION}/selfsubjectaccessreviews`
 const SUBJECT = `${AUTHORIZATION}/subjectaccessreviews`
 const LOCAL = `${AUTHORIZATION}/namespaces/$NS/localsubjectaccessreviews`
@@ -17,24 +15,6 @@ function refusedReview(path: string, spec: Body): Step {
 const PLAIN = { path: '/x', verb: 'get' }
 
 export const REVIEW_CASES: readonly Case[] = [
-  steps('a SelfSubjectReview returns the caller', [
-    {
-      path: WHO,
-      body: { metadata: { name: 'x', namespace: 'y' } },
-      show: 'metadata status.userInfo.groups kind apiVersion',
-    },
-    { path: WHO, body: { status: { userInfo: { username: 'x' } } }, as: 'jane', show: 'status.userInfo.username' },
-    { path: `${WHO}?dryRun=All`, body: {} },
-  ]),
-  steps('reviews can only be created', [
-    ...[WHO, SELF].flatMap((path): Step[] => [
-      { path },
-      { path, method: 'PUT', body: {} },
-      { path, method: 'DELETE' },
-      { path: `${path}/x` },
-    ]),
-    { path: `${AUTHORIZATION}/localsubjectaccessreviews`, body: {} },
-  ]),
   steps('an administrator is allowed without a reason', [
     {
       path: SELF,
@@ -50,15 +30,6 @@ export const REVIEW_CASES: readonly Case[] = [
       },
     },
     { path: SUBJECT, body: { spec: { groups: ['system:masters'], resourceAttributes: GET_PODS } }, show: 'status' },
-  ]),
-  steps('a user without bindings is not allowed, without a reason', [
-    { path: SELF, body: { spec: { resourceAttributes: GET_PODS } }, as: 'jane', show: 'status' },
-    { path: SUBJECT, body: { spec: { user: 'jane', resourceAttributes: GET_PODS } }, show: 'status' },
-    {
-      path: LOCAL,
-      body: { spec: { user: 'jane', resourceAttributes: { ...GET_PODS, namespace: '$NS' } } },
-      show: 'status',
-    },
   ]),
   steps('the default bindings allow what every user may do', [
     {

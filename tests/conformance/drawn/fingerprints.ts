@@ -19,11 +19,11 @@ type Play = (server: Server, chance: Chance, seed: number) => AsyncIterable<Draw
 export const GROUPS: Readonly<Record<string, { readonly play: Play; readonly seeds: number }>> = {
   access: { play: drawnAccess, seeds: 8 },
   applies: { play: drawnApplies, seeds: 20 },
-  changes: { play: drawnChanges, seeds: 18 },
-  rules: { play: drawnRules, seeds: 7 },
+  changes: { play: drawnChanges, seeds: 22 },
+  rules: { play: drawnRules, seeds: 8 },
   selections: { play: drawnSelections, seeds: 5 },
-  sessions: { play: drawnSessions, seeds: 40 },
-  updates: { play: drawnUpdates, seeds: 14 },
+  sessions: { play: drawnSessions, seeds: 28 },
+  updates: { play: drawnUpdates, seeds: 16 },
 }
 
 export const FILE: URL = new URL('../recorded/drawn.json', import.meta.url)

@@ -5,7 +5,6 @@ import { RULE_SAMPLES, type RuleSample } from './rules.ts'
 import type { Scenario, Step } from './recorded.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
-const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
 /** The groups that both servers serve, but for those of custom kinds. */
 const GROUPS: readonly string[] = [
@@ -32,28 +31,9 @@ const GROUPS: readonly string[] = [
   'flowcontrol.apiserver.k8s.io/v1',
 ]
 
-const isBuiltin = (group: string): boolean => !group.includes('example.com')
-
 function discovery(): readonly Scenario[] {
   const get = (path: string, accept?: string): Step => ({ method: 'GET', path, ...(accept && { accept }) })
   return [
-    {
-      name: 'discovery lists the groups in order',
-      steps: [get('/api'), get('/apis')],
-      look: ({ serverAddressByClientCIDRs: _address, groups, ...body }: Body) => ({
-        ...body,
-        ...(groups && { groups: groups.filter(({ name }: Body) => isBuiltin(name)) }),
-      }),
-    },
-    {
-      name: 'aggregated discovery lists all kinds',
-      steps: [get('/api', AGGREGATED), get('/apis', AGGREGATED)],
-      look: (body: Body) => ({
-        ...body,
-        items: body.items.filter(({ metadata }: Body) => isBuiltin(metadata.name ?? '')),
-      }),
-    },
-    { name: 'discovery lists the kinds of v1', steps: [get('/api/v1')] },
     ...GROUPS.map((version): Scenario => ({
       name: `discovery lists the kinds of ${version}`,
       steps: [get(`/apis/${version.split('/')[0]}`), get(`/apis/${version}`)],
@@ -200,40 +180,6 @@ const CHANGES: readonly Scenario[] = [
         type: MERGE,
         body: { spec: { type: 'ClusterIP', externalName: null } },
       },
-    ],
-  },
-  {
-    name: 'an autoscaler is changed through its older version',
-    look: withoutNotes,
-    steps: [
-      {
-        method: 'POST',
-        path: '/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers',
-        body: {
-          metadata: { name: 'x' },
-          spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } },
-        },
-      },
-      {
-        method: 'PATCH',
-        path: '/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers/x',
-        type: MERGE,
-        body: {
-          spec: {
-            metrics: [{
-              type: 'Resource',
-              resource: { name: 'memory', target: { type: 'Utilization', averageUtilization: 70 } },
-            }],
-          },
-        },
-      },
-      {
-        method: 'PATCH',
-        path: '/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers/x',
-        type: MERGE,
-        body: { spec: { targetCPUUtilizationPercentage: 40 } },
-      },
-      { method: 'GET', path: '/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers/x' },
     ],
   },
   {
