@@ -21,7 +21,7 @@ export function goldenCases(
 /** Returns a line for each value in an object, with its path; a value whose JSON is short has one line. */
 export function valueLines(value: unknown, path: string): string[] {
   const text = JSON.stringify(value)
-  if (text.length <= 200 || typeof value !== 'object' || value === null) return [`${path} = ${text}`]
+  if (text.length <= 300 || typeof value !== 'object' || value === null) return [`${path} = ${text}`]
   return Object.entries(value).flatMap(([key, each]) =>
     valueLines(each, `${path}${Array.isArray(value) ? `[${key}]` : `.${key}`}`)
   )
