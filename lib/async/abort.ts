@@ -61,7 +61,14 @@ export class LazyAbort {
     if (this.#scope) end(this.#scope, reason)
     return true
   }
+
+  /** The same for the end of a call, with one reason for all calls, because creating one is slow. */
+  end(): void {
+    this.abort(callEnded ??= new DOMException('The call has ended', 'AbortError'))
+  }
 }
+
+let callEnded: DOMException | undefined
 
 function end(scope: AbortController | AbortScope, reason: unknown): void {
   scope.abort(reason)

@@ -11,7 +11,6 @@ export interface Clock {
   after(ms: number, fn: () => void): () => void
 }
 
-/** The real clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

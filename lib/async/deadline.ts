@@ -1,7 +1,6 @@
 /** Deadlines that can be moved often with a single timer. */
 import type { Clock } from './clock.ts'
 
-/** A deadline that can be moved. */
 export interface Deadline {
   /** Moves the deadline to `ms` from now. */
   set(ms: number): void

@@ -28,7 +28,6 @@ export class Timeouts {
     return () => void this.#waiting.delete(timeout)
   }
 
-  /** Cancels all. */
   close(): void {
     this.#waiting.clear()
     this.#stop?.()

@@ -45,7 +45,6 @@ interface Member<T extends KubeObject> {
   readonly removed: Latch
 }
 
-/** A handler in a set. */
 export interface Membership {
   /** Opens when the handler got the first list, or, if it was added later, the whole store. */
   readonly synced: Latch

@@ -43,7 +43,6 @@ const GONE_MS = 5 * 60_000
 /** The max number of deleted Namespaces that are remembered. */
 const MAX_DELETED = 1000
 
-/** Returns the Namespaces that a label selector selects. */
 export function selectNamespaces(labels: string, setup: NamespacesSetup): SelectedNamespaces {
   return new SelectedNamespaces(labels, setup)
 }

@@ -212,7 +212,6 @@ export const BY_NAMESPACE: Index<any> = defineIndex(
   ({ metadata }) => metadata.namespace,
 )
 
-/** Adds the deltas of a change. */
 function noteChange<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): void {
   if (old && old.metadata.uid === object.metadata.uid) {
     deltas.push({ kind: 'updated', object, old })

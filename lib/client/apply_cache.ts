@@ -49,7 +49,6 @@ export class ApplyCache {
   /** The hashes of cached objects, which never change. */
   readonly #contents = new WeakMap<KubeObject, string>()
 
-  /** Returns the entry of an object for a field manager. */
   of(resource: AnyResource, key: ObjectKey, fieldManager: string): AppliedObject {
     const id = idOf(fieldManager, resource, formatKey(key))
     return {
@@ -98,7 +97,6 @@ export class ApplyCache {
     return content
   }
 
-  /** The number of entries. */
   get size(): number {
     return this.#answers.size
   }

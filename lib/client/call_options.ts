@@ -13,7 +13,6 @@ export function deletion(options: DeleteOptions & DeleteAllOptions): DeleteQuery
   return { ...checked(options), propagation: options.propagation ?? 'Background' }
 }
 
-/** The options of all calls. */
 const SHAPE: ShapeOf<PageOptions & WatchOptions & PatchOptions & DeleteOptions & DeleteAllOptions & { force: 0 }> = {
   ...{ namespace: 0, labels: 0, fields: 0, limit: 0, continue: 0, resourceVersion: 0, bookmarks: 0, signal: 0 },
   ...{ dryRun: 0, fieldManager: 0, fieldValidation: 0, owner: 0, force: 0, subresource: 0 },

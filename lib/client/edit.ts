@@ -17,7 +17,6 @@ import { describe } from './requests.ts'
 import { isChanged, isRace, retried } from './retries.ts'
 import { owned } from './target.ts'
 
-/** Reads objects for writes. */
 export interface Reads {
   /** `forWrite`: what is read decides about a write, so the server is read while the watch fails. */
   get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, forWrite?: boolean): Promise<T | undefined>

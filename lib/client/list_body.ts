@@ -11,7 +11,6 @@ export type Pace = (characters: number) => Promise<void> | undefined
 
 /** Options of {@link readList}. */
 export interface ListReading {
-  /** Converts each item. */
   readonly item: (item: KubeObject) => KubeObject
   readonly pace: Pace
   /** How much text is parsed at once. Default: 256 KiB, which take about 2 ms. */

@@ -30,7 +30,6 @@ export class LiveReader implements Reader {
     return (await this.listAt(resource, options)).items as T[]
   }
 
-  /** Returns a list with its version. */
   async listAt(resource: AnyResource, { namespace, labels, fields }: ListOptions): Promise<ListBody> {
     return await this.#api.list({ resource, namespace }, { labels, fields })
   }

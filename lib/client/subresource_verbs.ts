@@ -11,7 +11,6 @@ import {
   type SubresourceTarget,
 } from './subresources.ts'
 
-/** Called after each write. */
 export type OnWrite = (
   verb: WriteRecord['verb'],
   of: Pick<WriteRecord, 'group' | 'kind'>,

@@ -85,7 +85,6 @@ export function subresourceBody({ resource, subresource, ...key }: SubresourceTa
   return { ...body, apiVersion, kind, metadata: { ...metadata, ...keyOf(key) } }
 }
 
-/** The target of one object's subresource. */
 export interface SubresourceTarget extends NamedTarget {
   readonly subresource: string
 }

@@ -15,7 +15,6 @@ interface PartialObject {
   } | undefined
 }
 
-/** The target of one object. */
 export interface NamedTarget extends Target, ObjectKey {
   readonly name: string
 }

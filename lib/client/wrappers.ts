@@ -70,7 +70,6 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
     throw new TypeError(`Cannot use ${resource.kind} ${what}: this client is for namespace "${namespace}" only`)
   }
   const isNamespaced = (resource: AnyResource): boolean => resource.scope === 'Namespaced'
-  /** Fills in the namespace of an object or a reference. */
   const withNamespace = <R extends object>(resource: AnyResource, ref: R): R => {
     if (!isNamespaced(resource)) return ref
     const object = ref as {

@@ -33,7 +33,7 @@ export function boundedCall<T>(fn: (call: Call) => T | Promise<T>, limits: CallL
   } catch (error) {
     return handled(Promise.reject(error))
   } finally {
-    if (!isPending) call.abort(callEnded())
+    if (!isPending) call.end()
   }
 }
 
@@ -54,16 +54,9 @@ function inTime<T>(answer: Promise<T>, call: LazyAbort, { what, maxMs, clock, si
   return handled(
     untilAborted(Promise.race([answer, tooLate]), signal).finally(() => {
       cancel()
-      call.abort(callEnded())
+      call.end()
     }),
   )
-}
-
-let ended: DOMException | undefined
-
-/** Shared by all calls, because creating one is slow. */
-function callEnded(): DOMException {
-  return (ended ??= new DOMException('The call has ended', 'AbortError'))
 }
 
 export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {

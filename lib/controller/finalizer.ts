@@ -113,7 +113,6 @@ function without(object: KubeObject, finalizer: string): object {
   }
 }
 
-/** The callbacks of one run. */
 export interface FinalizerWork {
   /** The run's own client: its writes are fenced, and end with the run. */
   readonly client: Client

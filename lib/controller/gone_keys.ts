@@ -22,7 +22,6 @@ export class GoneKeys {
     this.#remove = remove
   }
 
-  /** Notes that the object of a key exists, or was deleted. */
   note(key: string, exists: boolean): void {
     this.#deletedMs.delete(key)
     if (exists) return

@@ -17,7 +17,6 @@ export interface ControllerMeter extends QueueMeter {
 export interface ControllerMetrics {
   /** Called when a run begins. */
   begin(): void
-  /** Called when a run has ended. */
   end(decided: Disposition, run: { readonly timedOut?: boolean | undefined }, durationMs: number): void
   /** Removes all series; the name can be used again. Later calls do nothing. */
   remove(): void

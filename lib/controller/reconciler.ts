@@ -217,7 +217,6 @@ class RunInProgress implements Run {
   readonly log: Log
   readonly attempt: number
   readonly onWrite: Run['onWrite']
-  /** The key as text. */
   readonly text: string
   readonly beganMs: number
   isSlow = false

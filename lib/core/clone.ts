@@ -24,7 +24,6 @@ interface ObjectSchema<S> {
   readonly additionalProperties?: unknown
 }
 
-/** Returns the schema of a field. */
 export function propertyOf<S extends ObjectSchema<S>>(schema: S | undefined, name: string): S | undefined {
   const { properties = {}, additionalProperties } = schema ?? {}
   if (Object.hasOwn(properties, name)) return properties[name]

@@ -52,7 +52,6 @@ export function isNamespace(text: string): boolean {
   return text.length <= 63 && !text.includes('.') && isDomainName(text)
 }
 
-/** The known names of a kind. */
 export interface KindNames {
   /** Empty for the core group. */
   readonly group: string

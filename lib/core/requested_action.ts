@@ -91,7 +91,6 @@ function decoded(path: string): string {
   }
 }
 
-/** Returns the path and the query of a request's target. */
 export function splitTarget(target: string): { readonly path: string; readonly query: URLSearchParams } {
   const question = target.indexOf('?')
   return question < 0

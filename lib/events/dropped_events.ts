@@ -75,7 +75,6 @@ export class DroppedEvents {
     this.#measure = options.meter?.droppedEvents()
   }
 
-  /** Counts dropped events. */
   count(cause: DropCause, count: number): void {
     this.#dropped.set(cause, (this.#dropped.get(cause) ?? 0) + count)
     this.#measure?.(cause, count)
@@ -113,7 +112,6 @@ export class DroppedEvents {
     else this.#log[quiet ? 'debug' : 'warn'](`Dropping the ${about}: ${messageOf(error)}`, { error })
   }
 
-  /** Logs the number of dropped events at the end. */
   logTotal(): void {
     if (this.#dropped.size > 0) this.#log.warn('Events were dropped', Object.fromEntries(this.#dropped))
   }

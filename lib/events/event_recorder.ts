@@ -105,7 +105,6 @@ export class EventRecorder implements Runnable, Recorder {
   #failures = 0
   /** The end of the back-off. */
   #pausedUntilMs = -Infinity
-  /** Wakes the loop. */
   #wake: () => void = () => {}
 
   /** @throws TypeError if the controller is not a qualified name, or the instance is empty. */

@@ -262,7 +262,6 @@ interface SpamFilterOptions {
   readonly burst: number
   /** The time until a token is added. */
   readonly refillMs: number
-  /** The max number of topics. */
   readonly max: number
 }
 

@@ -10,7 +10,6 @@ const DROPPED: MetricDefinition<'cause'> = {
 
 /** Creates the metrics of events. */
 export interface EventMeter {
-  /** Returns a function that counts dropped events. */
   droppedEvents(): (cause: DropCause, count: number) => void
 }
 

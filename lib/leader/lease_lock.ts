@@ -25,7 +25,6 @@ const RELEASE_TRIES = 5
 export interface LeaseCandidate {
   /** Not fenced, as it renews the lease itself. */
   readonly api: Api
-  /** The Lease's name. */
   readonly lease: string
   readonly namespace: string
   /** The name of this candidate. Must be unique. */

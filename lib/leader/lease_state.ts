@@ -42,7 +42,6 @@ export const LEASE: Resource<Lease> = {
   scope: 'Namespaced',
 }
 
-/** A record, and when it was first observed. */
 export interface Observation {
   readonly record: LeaseRecord
   /** Monotonic. */

@@ -15,7 +15,6 @@ const SLOWPATH: MetricDefinition<'name'> = {
 
 /** Creates the metrics of elections. */
 export interface ElectionMeter {
-  /** Returns the metrics of one Lease. */
   election(lease: string): ElectionMetrics
 }
 

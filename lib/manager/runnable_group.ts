@@ -166,7 +166,6 @@ export class RunnableGroup {
   }
 }
 
-/** Returns the current work of a runnable. */
 function workOf(runnable: Runnable): readonly string[] {
   try {
     return runnable.working?.() ?? []
@@ -176,7 +175,6 @@ function workOf(runnable: Runnable): readonly string[] {
   }
 }
 
-/** Returns a function as a runnable. */
 export function asRunnable(what: Runnable | RunnableFunction): Runnable {
   return typeof what === 'function' ? { name: what.name || 'anonymous', start: what } : what
 }

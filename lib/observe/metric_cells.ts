@@ -111,7 +111,6 @@ export class CellMetric implements Series<unknown> {
   }
 }
 
-/** A series with one number. */
 class NumberCell implements Cell {
   readonly labels: LabelValues
   protected value = 0

@@ -83,7 +83,6 @@ export class OwnSeries<L extends string> {
     return this.#add(this.#meter.histogram(definition))
   }
 
-  /** Removes all series. */
   remove(): void {
     for (const series of this.#series) series.remove(this.#labels)
   }

@@ -37,7 +37,6 @@ type Attributes = Readonly<Record<string, string | number | boolean | undefined>
 const CLIENT = 2
 const ERROR = 2
 
-/** A run of a controller. */
 export interface TracedRun {
   readonly controller: string
   readonly kind: string
@@ -61,7 +60,6 @@ interface Judgement {
 
 /** Makes the spans of one operator. */
 export interface Tracing {
-  /** Does the work of a run in a span of its own trace. */
   reconcile<T>(run: TracedRun, work: () => Promise<T>, judge: (outcome: Outcome<T>) => Judgement): Promise<T>
   /**
    * Returns a transport that makes a span for each request inside another span, and sends its context as `traceparent`.

@@ -57,7 +57,6 @@ export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
   /** Called with each server. Returns whether it is started. Default: all are. */
   readonly listens?: ((server: Runnable) => boolean) | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
-  /** The runnables of the clusters. */
   readonly running: readonly Runnable[]
   readonly webhooks: OperatorWebhooks | undefined
   /** Called when the webhooks are served, before the caches start. */
@@ -67,7 +66,6 @@ export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
   readonly definitions: Definitions | undefined
 }
 
-/** What an election needs. */
 export type ElectionSetup =
   & Pick<AssemblySetup, 'clusters' | 'instance' | 'identity' | 'clock' | 'log' | 'meter' | 'random' | 'uuid'>
   & Partial<Pick<AssemblySetup, 'loaded' | 'schedules'>>

@@ -38,7 +38,6 @@ const KEPT_MS = 5 * 60_000
 /** What an assembled operator gives its buckets. */
 export interface BucketsSetup extends RandomPartEnvironment {
   readonly clusters: { readonly main: Cluster; readonly all: readonly Cluster[] }
-  /** Returns the elector of a Lease. */
   readonly elect: (
     of: { readonly lease: string; readonly namespace: string },
     by: Pick<LeaderElectorOptions, 'hasEnded'> & { readonly log: Log },
@@ -189,7 +188,6 @@ export class Buckets implements Runnable {
     return []
   }
 
-  /** Notes the Lease of a replica. */
   #note({ metadata: { name, annotations, resourceVersion }, spec = {} }: Lease): void {
     const before = this.#members.get(name)
     const seen = observe(before, spec, this.#setup.clock.monotonic())

@@ -64,7 +64,6 @@ function checked(verb: string, resource: AnyResource, ...calls: readonly unknown
   return cannot
 }
 
-/** Returns a builder that fills in the description. */
 export function builderOf<T extends KubeObject, App>(
   controller: ControllerDescription,
   app: App,

@@ -165,7 +165,6 @@ export function checkCache(
   refuseAt(declaredAt, `Cannot cache ${groupResourceOf(resource)} twice: ${before}, ${now}; declare it once`)
 }
 
-/** Checks the namespaces of a cluster, or of those of a group. */
 export function checkNamespaces(cluster: string, namespaces: Namespaces | undefined): void {
   rethrowAt(callerFrame(), () => checkOptions(`the kinds of "${cluster}"`, { namespaces }))
 }

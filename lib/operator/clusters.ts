@@ -69,7 +69,6 @@ export class Clusters {
     return [this.main, ...this.others.values()]
   }
 
-  /** The operator's own namespace. */
   get ownNamespace(): string {
     return this.main.config?.namespace || 'default'
   }
@@ -170,7 +169,6 @@ export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<C
   return found.cluster
 }
 
-/** Returns a cluster for extensions. */
 export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
   const { name, config, cache, kinds, recorder } = cluster
   return {

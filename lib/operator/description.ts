@@ -97,7 +97,6 @@ export interface ClusterDescription extends OtherCluster {
 /** The description of a group of clusters. */
 export interface GroupDescription extends ClusterGroup {
   readonly namespaces?: Namespaces | undefined
-  /** The controllers of its clusters. */
   readonly controllers: ControllerDescription[]
 }
 
@@ -175,7 +174,6 @@ export function crdModeOf(
   return typeof crds === 'object' ? crds : { mode: crds }
 }
 
-/** Whether the operator serves webhooks. */
 export function hasWebhooks({ options, admissions, conversions }: OperatorDescription): boolean {
   return options.webhooks !== undefined || admissions.length + conversions.length > 0
 }

@@ -13,7 +13,6 @@ import type { PartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import type { MetricsOptions, OperatorOptions } from './options.ts'
 
-/** The meter of an operator, with its registry. */
 export type OperatorMeter = PrometheusMeter & PartMeter
 
 export interface EndpointSetup extends PartEnvironment {

@@ -106,7 +106,6 @@ async function allOf<T extends object>(promises: T): Promise<{ [Name in keyof T]
   return Object.fromEntries(await Promise.all(named)) as { [Name in keyof T]: Awaited<T[Name]> }
 }
 
-/** Whether it has namespaces by labels. */
 function selectsNamespaces({ options, caches, clusters, groups }: OperatorDescription): boolean {
   const all = [options, options.cache, ...caches.map((each) => each.options), ...clusters, ...groups]
   return all.some((each) => labelsOf(each?.namespaces as CacheOptions['namespaces']) !== undefined)

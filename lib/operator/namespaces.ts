@@ -45,7 +45,6 @@ export function inSelected(
 
 export interface NamespacesSourceOptions {
   readonly resource: AnyResource
-  /** Makes the source of one Namespace. */
   readonly open: (namespace: string) => Source
   readonly warms?: boolean | undefined
   readonly optional?: boolean | undefined

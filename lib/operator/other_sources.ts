@@ -14,7 +14,6 @@ import type { RandomPartEnvironment } from '../observe/environment.ts'
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
 interface OtherSourceSetup extends RandomPartEnvironment {
-  /** The title of the controller. */
   readonly title: string
   /** Tests for a key of the controller's cluster. */
   readonly isHere: (key: ObjectKey) => boolean

@@ -15,7 +15,6 @@ const ENGINE = 'alpha.sharding.timebertt.dev'
 /** The label of a shard's Lease; its value is the name of the ring. */
 export const RING_LABEL: string = `${ENGINE}/controllerring`
 
-/** The labels of a sharded object. */
 export interface RingLabels {
   /** Its value is the name of the shard that reconciles the object. */
   readonly shard: string

@@ -7,7 +7,6 @@ import type { LeaderElector } from '../leader/leader_elector.ts'
 import type { OperatorDescription, TaskDescription } from './description.ts'
 import { rethrowAt } from './places.ts'
 
-/** The schedules of one start. */
 export interface Schedules {
   /** What the Lease keeps. */
   readonly annotations: Readonly<Record<string, string>>

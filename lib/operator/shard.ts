@@ -32,7 +32,6 @@ type Finalizers = typeof import('../controller/finalizer.ts') | undefined
 /** What an operator that is a shard has beside its other parts, and instead of that of finalizers. */
 export interface ShardParts {
   readonly finalizers: Finalizers
-  /** The description of the shard. */
   readonly sharded: OperatorDescription
   /** Returns a check of the writes of a cluster, which puts labels of the ring back that an update would remove. */
   readonly keepLabels: (checkOwners: OwnerCheck | undefined) => OwnerCheck

@@ -107,7 +107,6 @@ export async function startOperator(
 /** What all parts of a start share. */
 type Setup = Awaited<ReturnType<typeof setupOf>>
 
-/** The same with open clusters. */
 type Opened = Setup & { readonly loaded: LoadedParts; readonly clusters: Clusters }
 
 async function setupOf(description: OperatorDescription, serves: boolean, options: StartOptions) {

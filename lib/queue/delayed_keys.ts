@@ -8,7 +8,6 @@ interface Delayed<K> {
   readonly order: number
 }
 
-/** All adds of one key. */
 interface Delay<K> {
   /** The earliest time of the plain adds; Infinity if all adds are retries. */
   plainMs: number
@@ -67,7 +66,6 @@ export class DelayedKeys<K> {
     return true
   }
 
-  /** Removes all adds of a key. */
   remove(key: K): void {
     if (this.#delays.delete(key)) this.#dropReplaced()
   }

@@ -43,7 +43,6 @@ export function append(links: SlotLinks, list: SlotList, slot: number): void {
   list.size++
 }
 
-/** Removes a slot from its list. */
 export function unlink(links: SlotLinks, list: SlotList, slot: number): void {
   const before = links.before[slot]!, after = links.after[slot]!
   if (before === NONE) list.head = after
@@ -178,7 +177,6 @@ function doubled<A extends Uint8Array | Int32Array | Float64Array>(array: A): A 
   return larger
 }
 
-/** The keys of one priority. */
 interface Level {
   readonly priority: number
   readonly list: SlotList
@@ -235,13 +233,11 @@ export class PriorityOrder {
     this.#enterLevel(slot)
   }
 
-  /** Removes a slot. */
   leave(slot: number): void {
     this.#leaveLevel(slot)
     unlink(this.#table.byAge, this.#age, slot)
   }
 
-  /** Yields the number of waiting keys of each priority that has any. */
   *depths(): Generator<readonly [priority: number, count: number]> {
     for (const { priority, list } of this.#levels.values()) if (list.size > 0) yield [priority, list.size]
   }

@@ -210,7 +210,6 @@ export class QueueState<K> {
     this.#delete(slot)
   }
 
-  /** Returns the turn of a key in work. */
   turnOf(key: K): Turn | undefined {
     const slot = this.#table.slotOf(key)
     return slot === undefined || this.#table.status[slot] === WAITING ? undefined : this.#turn(slot)

@@ -53,7 +53,6 @@ export function admissionHandler<T extends KubeObject>(
 /** Bytes of a review that takes some milliseconds: each step takes about 5 ms for a mebibyte. */
 const LARGE_BODY = 2 ** 18
 
-/** One review. */
 class Call<T extends KubeObject> {
   hasFailed = false
   readonly #shared: Shared<T>
@@ -87,7 +86,7 @@ class Call<T extends KubeObject> {
     } catch (error) {
       return { ...this.#denialOf(error), warnings: this.#warnings.texts }
     } finally {
-      ended.abort(callEnded())
+      ended.end()
     }
   }
 
@@ -279,11 +278,4 @@ class Warnings {
     this.#texts.add(text)
     this.#shown += Math.min(text.length, MAX_CUT_WARNING)
   }
-}
-
-let ended: DOMException | undefined
-
-/** Shared by all calls, because creating one is slow. */
-function callEnded(): DOMException {
-  return (ended ??= new DOMException('The call has ended', 'AbortError'))
 }

@@ -6,7 +6,6 @@ import type { Status } from '../core/errors.ts'
 import type { AdmissionRequest } from './admission.ts'
 import type { WebhookRequest } from './handler.ts'
 
-/** A review that was read. */
 export interface Review {
   /** The response has the same. */
   readonly apiVersion: string

@@ -13,7 +13,6 @@ export type WebhookTarget =
   | { readonly service: { readonly namespace: string; readonly name: string; readonly port?: number | undefined } }
 
 export interface ConfigurationOptions {
-  /** The operator's name. */
   readonly operator: string
   readonly admissions: readonly AdmissionDescription[]
   readonly target: WebhookTarget
@@ -25,7 +24,6 @@ export interface ConfigurationOptions {
   readonly own?: OwnObjects | undefined
 }
 
-/** Objects of the operator itself. */
 export interface OwnObjects {
   /** Where the operator runs. */
   readonly namespace: string

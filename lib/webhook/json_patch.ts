@@ -62,7 +62,6 @@ export function jsonPatch(before: unknown, after: unknown): readonly JsonPatchOp
 class Patch {
   readonly operations: JsonPatchOperation[] = []
   readonly #path: (string | number)[] = []
-  /** The cost of all operations. */
   #cost = 0
 
   /** Adds the operations for the value at the current path. Returns the approximate length of its JSON. */

@@ -31,7 +31,6 @@ export interface Kept extends PartEnvironment {
 }
 
 export interface KeptDefinition extends Kept {
-  /** The name of the definition. */
   readonly name: string
   /** Resolves with what the operator wants. */
   readonly wanted: (signal: AbortSignal) => Promise<CustomResourceConversion>

@@ -29,7 +29,6 @@ export interface WebhookMeter extends CertificateMeter {
 
 /** Creates the metrics of serving certificates. */
 export interface CertificateMeter {
-  /** Returns the metrics of the certificate of one server. */
   certificates(server: 'webhooks' | 'metrics'): CertificateMetrics
 }
 
@@ -86,7 +85,6 @@ export function webhookMetrics(meter: Meter): WebhookMetrics {
   }
 }
 
-/** Returns the metrics of a server's certificate. */
 export function certificateMetrics(meter: Meter, server: string): CertificateMetrics {
   return {
     reads: meter.counter(metric('certwatcher_read_certificate_total')).with({}),

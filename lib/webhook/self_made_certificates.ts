@@ -82,7 +82,6 @@ export interface SelfMadeOptions extends PartEnvironment {
    */
   readonly api: Api
   readonly namespace: string
-  /** The Secret's name. */
   readonly secret: string
   /** The Secret with the CA that issues, which others make and renew. Undefined: CAs are made. */
   readonly ca?: { readonly namespace: string; readonly secret: string } | undefined
@@ -98,7 +97,6 @@ export interface SelfMadeOptions extends PartEnvironment {
   readonly timings?: Partial<RotationTimings> | undefined
 }
 
-/** What the leader rotates with. */
 export interface RotationLeader {
   /** Fenced for the leader. */
   readonly api: Api
@@ -109,7 +107,6 @@ export interface RotationLeader {
   inject(bundle: string, signal: AbortSignal): Promise<number>
 }
 
-/** A Secret that was read. */
 interface Found {
   readonly object: KubeObject
   readonly texts: CertificateTexts
@@ -159,7 +156,7 @@ export class SelfMadeCertificates implements CertificateSource {
         version = found?.object.metadata.resourceVersion
         const pair = found && pairOf(found.texts)
         if (!pair) {
-          this.#warn(`${this.#title} ${found ? 'has no valid certificate' : 'is missing'}; serving the last one`)
+          this.#lines.warn(`${this.#title} ${found ? 'has no valid certificate' : 'is missing'}; serving the last one`)
         } else if (pair.cert !== served?.cert) {
           use(pair)
           served = pair
@@ -171,7 +168,7 @@ export class SelfMadeCertificates implements CertificateSource {
         if (signal.aborted) return
         const isLate = clock.monotonic() - startedMs >= startTimeoutMs
         if (!served && (isLate || isFinal(error))) throw this.#failure(error)
-        this.#warn(`${this.#failure(error).message}; ${served ? 'serving the last certificate' : 'trying again'}`)
+        this.#lines.warn(`${this.#failure(error).message}; ${served ? 'serving the last certificate' : 'trying again'}`)
         await this.#pause(failures++, signal)
       }
     }
@@ -205,7 +202,7 @@ export class SelfMadeCertificates implements CertificateSource {
       } catch (error) {
         if (signal.aborted) return
         if (error instanceof LeadershipLost) throw error
-        if (!isChanged(error)) this.#warn(`Cannot rotate the certificates of the webhooks: ${messageOf(error)}`)
+        if (!isChanged(error)) this.#lines.warn(`Cannot rotate the certificates of the webhooks: ${messageOf(error)}`)
         await this.#pause(failures++, signal)
       }
     }
@@ -349,10 +346,6 @@ export class SelfMadeCertificates implements CertificateSource {
     if (error instanceof ConfigError) return error
     const message = withVerbs(messageOf(error), 'get', 'watch', 'create', 'update')
     return new ConfigError(`Cannot keep certificates in ${this.#title}: ${message}`, { cause: error })
-  }
-
-  #warn(message: string): void {
-    this.#lines.warn(message)
   }
 }
 

@@ -18,7 +18,6 @@ import { isSameServer, OPERATOR_LABEL, ownConfigurations } from './ownership.ts'
 export interface CaInjection {
   /** How many objects were changed. */
   readonly written: number
-  /** The objects that exist. */
   readonly found: readonly KubeObject[]
 }
 

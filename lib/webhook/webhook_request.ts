@@ -14,7 +14,6 @@ export function timeoutOf(target: string): number | undefined {
   return match ? Number(match[1]) * { ms: 1, s: 1000, m: 60_000 }[match[2] as 'ms' | 's' | 'm'] : undefined
 }
 
-/** A request to a handler. */
 export class Call implements WebhookRequest {
   readonly #request: ServerRequest
   readonly #abort: LazyAbort

@@ -2,10 +2,9 @@
 import { ConfigError, messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, pause, within } from '../async/clock.ts'
+import { pause, within } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { environmentOf, type PartOptions } from '../observe/environment.ts'
-import type { Log } from '../observe/log.ts'
+import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import { BodyLimits } from '../runtime/net/body_limits.ts'
 import { dialTls, type HttpsServer, serveHttps } from '../runtime/net/https_server.ts'
 import type { ServerRequest, ServerResponse } from '../runtime/net/server_exchange.ts'
@@ -73,9 +72,7 @@ export class WebhookServer implements Runnable {
   readonly name = 'webhooks'
   readonly role = 'webhook'
   readonly everyReplica = true
-  readonly #options: WebhookServerOptions
-  readonly #clock: Clock
-  readonly #log: Log
+  readonly #options: WebhookServerOptions & PartEnvironment
   readonly #metrics: WebhookMetrics | undefined
   readonly #validity: Validity
   readonly #lines: ServerLines
@@ -91,14 +88,12 @@ export class WebhookServer implements Runnable {
   #clientCa: string | undefined
 
   constructor(options: WebhookServerOptions) {
-    this.#options = options
     const { clock, log } = environmentOf(options)
-    this.#clock = clock
-    this.#log = log
+    this.#options = { ...options, clock, log }
     this.#metrics = options.meter?.webhooks()
-    this.#validity = new Validity(this.#clock, this.#log, options.meter?.certificates('webhooks'))
-    this.#lines = new ServerLines(this.#clock, this.#log)
-    this.#calls = new ReviewCalls(this.#clock, this.#lines)
+    this.#validity = new Validity(clock, log, options.meter?.certificates('webhooks'))
+    this.#lines = new ServerLines(clock, log)
+    this.#calls = new ReviewCalls(clock, this.#lines)
     const { maxBodyBytes = MAX_BODY_BYTES, clientCa } = options
     const hasClientCa = clientCa !== undefined
     this.#routes = new Routes({ hasClientCa, maxBodyBytes, metrics: this.#metrics, lines: this.#lines })
@@ -109,7 +104,6 @@ export class WebhookServer implements Runnable {
     return this.#server?.port
   }
 
-  /** The paths that are served. */
   get paths(): readonly string[] {
     return this.#routes.paths
   }
@@ -151,7 +145,7 @@ export class WebhookServer implements Runnable {
     const scope = abortScope(signal)
     const { stopping } = this.#options
     const note = (): void => {
-      this.#stoppingMs = this.#clock.monotonic()
+      this.#stoppingMs = this.#options.clock.monotonic()
       this.#server?.drain()
     }
     stopping?.addEventListener('abort', note, { once: true })
@@ -187,7 +181,7 @@ export class WebhookServer implements Runnable {
     if (!server) throw new Error('The webhook server does not listen yet')
     const doing = `Cannot reach the own webhook server on port ${server.port}`
     const late = (): Error => new Error(`${doing}: no TLS handshake within ${DIAL_TIMEOUT_MS / 1000} s`)
-    await within(this.#clock, DIAL_TIMEOUT_MS, late, async (within) => {
+    await within(this.#options.clock, DIAL_TIMEOUT_MS, late, async (within) => {
       try {
         await dialTls(server, within)
       } catch (error) {
@@ -214,7 +208,7 @@ export class WebhookServer implements Runnable {
       this.#clientCa = clientCa.pem
       hasCa.open()
     } else {
-      const options = { file: clientCa.file, parse: checkCa, clock: this.#clock, log: this.#log }
+      const options = { ...this.#options, file: clientCa.file, parse: checkCa }
       sources.push(followCaFile(options, (pem) => {
         if (this.#pair) this.#use(this.#pair, pem)
         this.#clientCa = pem
@@ -249,7 +243,7 @@ export class WebhookServer implements Runnable {
     this.#validity.set(validity, isNew)
     if (this.#server && isNew) {
       const notAfter = new Date(validity.toMs).toISOString()
-      this.#log.info('Serving webhooks with a new certificate', { notAfter })
+      this.#options.log.info('Serving webhooks with a new certificate', { notAfter })
     }
   }
 
@@ -258,10 +252,10 @@ export class WebhookServer implements Runnable {
     const clientCa = this.#clientCa
     const server = await serveHttps({
       ...pair,
-      ...{ host, port, clientCa, maxBodyBytes, clock: this.#clock, maxStreams: MAX_STREAMS },
+      ...{ host, port, clientCa, maxBodyBytes, clock: this.#options.clock, maxStreams: MAX_STREAMS },
       idleTimeoutMs: IDLE_TIMEOUT_MS,
       headerTimeoutMs: HEADER_TIMEOUT_MS,
-      bodyLimits: new BodyLimits({ clock: this.#clock, timeoutMs: MAX_REVIEW_MS, maxHeldBytes }),
+      bodyLimits: new BodyLimits({ clock: this.#options.clock, timeoutMs: MAX_REVIEW_MS, maxHeldBytes }),
       refuse: (head) => this.#routes.refuse(head),
       refuseBody: (why, head) => this.#routes.refuseBody(why, head),
       handle: (request) => this.#answer(request),
@@ -276,7 +270,7 @@ export class WebhookServer implements Runnable {
     }
     this.#server = server
     const { host: bound } = server
-    this.#log.info(`Serving webhooks on ${bound.includes(':') ? `[${bound}]` : bound}:${server.port}`)
+    this.#options.log.info(`Serving webhooks on ${bound.includes(':') ? `[${bound}]` : bound}:${server.port}`)
     this.#listening.open({})
     return server
   }
@@ -285,13 +279,16 @@ export class WebhookServer implements Runnable {
   async #delayShutdown(): Promise<void> {
     const { shutdownDelayMs = 0 } = this.#options
     if (this.#stoppingMs === undefined) return
-    const leftMs = this.#stoppingMs + shutdownDelayMs - this.#clock.monotonic()
-    if (leftMs > 0) await pause(this.#clock, leftMs, new AbortController().signal)
+    const leftMs = this.#stoppingMs + shutdownDelayMs - this.#options.clock.monotonic()
+    if (leftMs > 0) await pause(this.#options.clock, leftMs, new AbortController().signal)
   }
 
   async #close(server: HttpsServer): Promise<void> {
     const deadline = abortScope()
-    const stop = this.#clock.after(SHUTDOWN_TIMEOUT_MS, () => deadline.abort(new Error('The shutdown timeout is over')))
+    const stop = this.#options.clock.after(
+      SHUTDOWN_TIMEOUT_MS,
+      () => deadline.abort(new Error('The shutdown timeout is over')),
+    )
     try {
       await server.close(deadline.signal)
     } finally {
@@ -302,7 +299,7 @@ export class WebhookServer implements Runnable {
 
   async #answer(request: ServerRequest): Promise<ServerResponse> {
     const { answer, metrics } = this.#routes.at(request)!
-    const beganMs = this.#clock.monotonic()
+    const beganMs = this.#options.clock.monotonic()
     metrics?.inFlight.inc()
     let status = 500
     try {
@@ -311,7 +308,7 @@ export class WebhookServer implements Runnable {
       return response
     } finally {
       metrics?.inFlight.dec()
-      metrics?.latency.observe((this.#clock.monotonic() - beganMs) / 1000)
+      metrics?.latency.observe((this.#options.clock.monotonic() - beganMs) / 1000)
       metrics?.requests(status).inc()
     }
   }

@@ -56,7 +56,6 @@ export class CompactObjects implements Objects<KubeObject> {
     this.#shards = Array.from({ length: SHARDS }, () => new Map<string, number>())
   }
 
-  /** The bytes of all slabs. */
   get bytes(): number {
     return this.#slabs.reduce((sum, slab) => sum + (slab?.bytes.length ?? 0), 0)
   }

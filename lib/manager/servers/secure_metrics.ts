@@ -76,7 +76,6 @@ export async function serveSecurely(
   return { host, port, close: (deadline) => close(deadline).finally(end) }
 }
 
-/** The certificate of a server. */
 interface Following {
   /** Rejects if there is no certificate to begin with. */
   readonly first: Promise<CertificatePair>

@@ -11,7 +11,6 @@ import { type ListenAddress, parseAddress } from './address.ts'
 /** Answers a request, with the types of the Fetch API. The request's signal is aborted when the client disconnects. */
 export type Fetch = (request: Request) => Response | Promise<Response>
 
-/** Returns a response with plain text. */
 export function textResponse(status: number, body: string): Response {
   return new Response(body, {
     status,

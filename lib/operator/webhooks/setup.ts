@@ -66,7 +66,6 @@ export interface OperatorWebhooks {
    * its caches list. A failure is logged.
    */
   addCas(signal: AbortSignal): Promise<void>
-  /** The readiness check. */
   check(signal: AbortSignal): Promise<void>
   /** Writes the configurations. `api` is fenced for the leader. */
   install(api: Api, signal: AbortSignal): Promise<void>

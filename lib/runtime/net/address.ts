@@ -57,7 +57,6 @@ export function connectionRights({ server, proxy, ca, insecure }: ClusterConfig)
   ]
 }
 
-/** A proxy's address and credentials. */
 export interface Proxy {
   readonly address: ServerAddress
   /** The value of the Proxy-Authorization header, if the URL has a user. */

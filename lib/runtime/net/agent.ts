@@ -87,7 +87,6 @@ export class AgentPool {
   }
 }
 
-/** Returns the options of a TLS connection. */
 export function tlsOptions({ ca, cert, key }: TlsMaterial, insecure: boolean): ConnectionOptions {
   return {
     rejectUnauthorized: !insecure,

@@ -53,7 +53,6 @@ export function namedBits(...set: readonly number[]): Uint8Array {
   return der(TAG.bitString, Uint8Array.of(7 - (last & 7)), bytes)
 }
 
-/** Returns whole bytes as a bit string. */
 export function bitString(bytes: Uint8Array): Uint8Array {
   return der(TAG.bitString, Uint8Array.of(0), bytes)
 }
@@ -73,7 +72,6 @@ export function time(ms: number): Uint8Array {
   return der(short ? TAG.utcTime : TAG.generalizedTime, new TextEncoder().encode(short ? digits.slice(2) : digits))
 }
 
-/** A value that was read. */
 export interface DerValue {
   readonly tag: number
   readonly content: Uint8Array

@@ -17,7 +17,6 @@ export interface RequestHead {
   readonly isTrusted: boolean
 }
 
-/** A request with its whole body. */
 export interface ServerRequest extends RequestHead {
   readonly body: Uint8Array
   /** Aborted when the client disconnects or the server closes. */
@@ -58,7 +57,6 @@ export interface ExchangeOptions {
 export type Incoming = IncomingMessage & { readonly stream?: Http2Stream | undefined }
 export type Outgoing = Http1Response
 
-/** The stream of an HTTP/2 request. */
 interface Http2Stream {
   readonly session?: { readonly socket?: unknown } | undefined
   close(code: number): void
@@ -72,7 +70,6 @@ export interface Exchanges {
   settled(): Promise<void>
 }
 
-/** What the exchanges of a server share. */
 interface Shared extends ExchangeOptions {
   readonly isTrusted: (request: Incoming) => boolean
 }

@@ -29,7 +29,6 @@ const DEFAULT_STREAMS = 100
 
 type Limits = Pick<ExchangeOptions, 'clock' | 'connectTimeoutMs'>
 
-/** The sessions to one server. */
 export class WatchSessions {
   readonly options: AgentPoolOptions
   readonly limits: Limits
@@ -78,7 +77,6 @@ export class WatchSessions {
   }
 }
 
-/** One connection. */
 class Session {
   readonly #owner: WatchSessions
   readonly #requests = new Set<StreamRequest>()
@@ -201,7 +199,6 @@ class Session {
   }
 }
 
-/** One watch. */
 class StreamRequest implements Sender {
   readonly session: Session
   readonly events: SenderEvents

@@ -27,7 +27,6 @@ export function setFailed(): void {
   process.exitCode = 1
 }
 
-/** Returns the arguments after the program's own name. */
 export function programArguments(): string[] {
   return process.argv.slice(2)
 }

@@ -2,7 +2,6 @@
 import type { KeyObject } from 'node:crypto'
 import { nodeCrypto } from './builtins.ts'
 
-/** A key that signs tokens. */
 export interface TokenKey {
   /** The SHA-256 of the public key, base64url. */
   readonly id: string
