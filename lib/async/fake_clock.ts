@@ -13,10 +13,7 @@ interface Timer {
 export interface FakeClockOptions {
   /** The wall-clock time at the start, in milliseconds since 1970. Default: 2026-01-01T00:00:00Z. */
   readonly nowMs?: number
-  /**
-   * Awaited before each timer fires and at the end, so that the work of the timer before is done. Default: one turn of
-   * the event loop.
-   */
+  /** Awaited before each timer fires, so that the work of the last one is done, and at the end. Default: one turn. */
   readonly settle?: () => Promise<void>
 }
 

@@ -153,10 +153,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
     return this.#declared.get(resourceId(resource))?.namespaces
   }
 
-  /**
-   * Returns the informers of a kind, or those that have its objects of a namespace. Undefined if the kind is not
-   * declared, so that it is read live.
-   */
+  /** Returns the informers of a kind, or of its objects of a namespace. Undefined if the kind is not declared. */
   informersOf<T extends KubeObject>(resource: ResourceOf<T>, namespace?: string): readonly Informer<T>[] | undefined {
     const declared = this.#declared.get(resourceId(resource))
     return (declared && informersIn(declared, namespace)) as unknown as readonly Informer<T>[] | undefined

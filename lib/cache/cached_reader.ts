@@ -109,10 +109,7 @@ export class CachedReader implements CachingReader {
     )
   }
 
-  /**
-   * Reads from the server what own writes left unclear, so that the cache shows at least these writes. Returns
-   * undefined if nothing is unclear.
-   */
+  /** Reads from the server what own writes left unclear, so that the cache shows them. Undefined if nothing is. */
   #settle(
     resource: AnyResource,
     informer: Informer,

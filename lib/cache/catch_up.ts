@@ -47,9 +47,7 @@ interface CatchingUp {
 /** See `Cache.beforeLeading`. `optional`: whether a start goes on without a kind. */
 export async function catchUpAll(
   informers: readonly CatchingUp[],
-  { clock, log, optional }: PartEnvironment & {
-    readonly optional: ((resource: AnyResource) => boolean) | undefined
-  },
+  { clock, log, optional }: PartEnvironment & { readonly optional: ((resource: AnyResource) => boolean) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const behind = new Map<CatchingUp, string>()

@@ -62,10 +62,7 @@ export class HandlerSet<T extends KubeObject> {
   readonly #members = new Set<Member<T>>()
   #isRunning = false
   #isListed = false
-  /**
-   * The store as initial adds, shared by handlers that are added together. Dropped when the store changes or a handler
-   * got all.
-   */
+  /** The store as initial adds, shared by handlers added together. Dropped when the store changes or one got all. */
   #initialAdds: Deltas<T> | undefined
 
   constructor(options: HandlerSetOptions<T>) {
@@ -128,10 +125,7 @@ export class HandlerSet<T extends KubeObject> {
     }
   }
 
-  /**
-   * Notifies handlers of the changes of a list, over several turns if that takes long. Resolves when all handlers are
-   * synced.
-   */
+  /** Notifies handlers of the changes of a list, in turns if that takes long. Resolves when all handlers are synced. */
   async notifyOfList(deltas: Deltas<T>): Promise<void> {
     this.#initialAdds = undefined
     this.#isListed = true

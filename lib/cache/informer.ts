@@ -121,10 +121,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     return `informer of ${this.title}`
   }
 
-  /**
-   * The watched objects, for logs and errors: `pods in namespace "a"`, with the cluster if it is not the operator's
-   * own.
-   */
+  /** The watched objects, for logs and errors: `pods in namespace "a"`, with the cluster if it is another one. */
   get title(): string {
     return this.#name
   }

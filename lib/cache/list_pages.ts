@@ -82,10 +82,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   }
 }
 
-/**
- * Returns the size of the next page, so that it has about {@link PAGE_CHARACTERS} if its objects are as large as the
- * last ones.
- */
+/** Returns the size of a page with about {@link PAGE_CHARACTERS}, if its objects are as large as the last ones. */
 function pageSize(items: number, characters: number): number {
   if (items === 0) return MAX_PAGE_SIZE
   return Math.max(1, Math.min(MAX_PAGE_SIZE, Math.floor(PAGE_CHARACTERS * items / characters)))

@@ -88,10 +88,7 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     }
   }
 
-  /**
-   * Called for each event after the store was changed and before handlers are called. `resourceVersion` is that of the
-   * event.
-   */
+  /** Called for each event, after the store was changed and before handlers are. `resourceVersion`: the event's. */
   applied(event: WatchEvent, resourceVersion: string): void {
     if (event.kind === 'bookmark') return this.#state.bookmark(resourceVersion, this.#options.clock.monotonic())
     const key = formatKey(keyOf(event.object))

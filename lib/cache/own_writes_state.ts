@@ -118,10 +118,7 @@ export class OwnWritesState<T extends KubeObject> {
     this.#inFlight.delete(write)
   }
 
-  /**
-   * Called for an answer with an object. `kept` is what reads return; undefined if the store does not select the
-   * object.
-   */
+  /** Called for an answer with an object. `kept`: what reads return; undefined if the store does not select it. */
   answered(
     key: string,
     { metadata: { uid, resourceVersion: version } }: KubeObject,
@@ -162,10 +159,7 @@ export class OwnWritesState<T extends KubeObject> {
     }
   }
 
-  /**
-   * Called for an answer that does not show the object. `uid` and `version`: those of the object, as far as the answer
-   * has them.
-   */
+  /** Called for an answer that does not show the object. `uid` and `version`: the object's, if the answer has them. */
   hidden(
     { ended }: OwnWrite,
     key: string,
@@ -298,10 +292,7 @@ export class OwnWritesState<T extends KubeObject> {
     return isNewerVersion(version, this.#seen)
   }
 
-  /**
-   * Drops old answers. They are nearly ordered by version, so the search stops at the first newer one; reads check
-   * again.
-   */
+  /** Drops old answers, up to the first newer one: they are nearly ordered by version, and reads check again. */
   #advance(version: string): void {
     this.#seen = version
     this.#changes++

@@ -40,10 +40,7 @@ export type Deltas<T extends KubeObject = KubeObject> = Snapshot<Delta<T>>
 export interface StoreReader<T extends KubeObject = KubeObject> {
   readonly size: number
   get(key: string): T | undefined
-  /**
-   * Returns all objects, or those of one namespace in the same order. For a namespace it uses an index, see {@link
-   * lookup}.
-   */
+  /** Returns all objects, or those of one namespace in the same order, by an index as {@link lookup} does. */
   values(namespace?: string): IterableIterator<T>
   /**
    * Returns the objects that an index has for a key. An index is built synchronously at its first use, and then kept.
@@ -243,10 +240,7 @@ export class ObjectIndex<T extends KubeObject> {
     this.#onError = onError
   }
 
-  /**
-   * Adds or replaces an object. If its keys are unchanged, it keeps its position. If the key function throws, the
-   * object has no keys.
-   */
+  /** Adds or replaces an object, in its position if its keys are unchanged. It has none if the key function throws. */
   set(name: string, object: T): void {
     this.#set(name, indexKeys(this.#index, object, this.#onError))
   }

@@ -58,10 +58,7 @@ export class WatchHealth {
     const warn = (more: string): void => {
       // A line that was only counted comes with a later try: its server may be back with a wrong certificate.
       this.#warned = kind
-      this.#log.warn(
-        line + more,
-        error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
-      )
+      this.#log.warn(line + more, error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {})
     }
     if (this.#outages && isTemporary(error)) this.#outages.line(warn)
     else warn('')

@@ -49,10 +49,7 @@ interface Series {
 
 /** Why a full read is needed. */
 interface FullRead {
-  /**
-   * Two watches from this version delivered nothing. Either the server was restored to an older state, or it sends no
-   * bookmarks.
-   */
+  /** Two watches from this version delivered nothing: the server was restored to an older state, or lacks bookmarks. */
   readonly blindAt?: string
 }
 
@@ -103,10 +100,7 @@ export const initialWatchState: WatchState = { kind: 'streaming', failures: 0 }
 
 /** A watch that lasts this long ends a series of failures. */
 const HEALTHY_AFTER_MS = 120_000
-/**
- * The same for a broken connection: proxies that cut idle connections, often every minute, do not mean a failing
- * server.
- */
+/** The same for a broken connection: proxies cut idle connections, often every minute, without a failing server. */
 const HEALTHY_CONNECTION_MS = 10_000
 /** A watch that ends sooner without a new version is a failure. Reopening it at once would flood the server. */
 const SHORT_WATCH_MS = 1000

@@ -21,10 +21,7 @@ const MAX_MANAGERS = 100
 
 /** The entry of one object and field manager. */
 export interface AppliedObject {
-  /**
-   * Returns whether the last apply was of the same `desired`, and `current` is what it returned: in all but the status
-   * and the server's bookkeeping.
-   */
+  /** Whether the last apply was of the same `desired`, and `current` is its answer but for status and bookkeeping. */
   isUpToDate(desired: object, current: KubeObject): boolean
   /** Stores what an apply returned. */
   remember(desired: object, answer: KubeObject): void

@@ -42,9 +42,7 @@ export function parseBody(text: string, status: number, action: string, parse: P
     return parse(text)
   } catch {
     // No cause: the parser's message quotes the text, which may be part of a Secret.
-    throw new SyntaxError(
-      `Cannot ${action}: the server answered ${status} with ${describeBody(text)} instead of JSON`,
-    )
+    throw new SyntaxError(`Cannot ${action}: the server answered ${status} with ${describeBody(text)} instead of JSON`)
   }
 }
 
@@ -136,10 +134,7 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
   return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V }
 }
 
-/**
- * Returns whether a 404 means that the object does not exist, rather than that its kind is not served: only the former
- * names the object.
- */
+/** Whether a 404 is about a missing object, which it names, and not about a kind that is not served. */
 export function isMissingObject(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404 && Boolean(error.status.details?.name)
 }

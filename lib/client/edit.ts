@@ -124,10 +124,7 @@ function refuseRenaming(
   throw new TypeError(`Cannot ${action()}: the change function must not set another name or namespace`)
 }
 
-/**
- * Reads the object to change. Reads the server if the cached one is stripped, or has numbers that may have been
- * rounded.
- */
+/** Reads the object to change; from the server if the cached one is stripped, or has numbers that may be rounded. */
 async function completeObject<T extends KubeObject>(
   client: Pick<Verbs, 'get' | 'live'>,
   resource: ResourceOf<T>,

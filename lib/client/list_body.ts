@@ -17,10 +17,7 @@ export interface ListReading {
   readonly step?: number | undefined
 }
 
-/**
- * Resolves with the JSON of a successful response, whose `items` are parsed while the rest arrives, if there are any.
- * Throws as {@link readJson} does.
- */
+/** Resolves as {@link readJson} does, with `items` that are parsed while the rest of the response arrives. */
 export async function readList(
   response: HttpResponse,
   action: string,

@@ -67,10 +67,7 @@ const MIN_SPREAD_MS = 1000
 /** Above this many texts the oldest are forgotten, and logged again when they recur. */
 const MAX_TEXTS = 1000
 
-/**
- * Returns a transport that logs the server's warnings (deprecated versions, unknown fields, useless settings), each
- * text once.
- */
+/** Returns a transport that logs the server's warnings (deprecated versions, unknown fields), each text once. */
 export function loggingWarnings(transport: Transport, log: Log): Transport {
   const logged = new BoundedMap<string, true>(MAX_TEXTS)
   return async (request) => {

@@ -39,10 +39,7 @@ export type PageQuery = SelectOptions & {
   quiet?: boolean | undefined
 }
 
-/**
- * Returns `Foo "default/a"`, `the scale of Foo "default/a"`, or `foos.example.dev in namespace "default"` for all
- * objects.
- */
+/** Returns `Foo "default/a"`, `the scale of Foo "default/a"`, or of all `foos.example.dev in namespace "default"`. */
 export function describe(target: Target): string {
   const { resource, namespace, name, subresource } = target
   if (subresource && subresource !== 'status') {

@@ -107,10 +107,7 @@ export interface ServedKind {
   readonly verbs: readonly string[]
 }
 
-/**
- * Splits `apps/v1` or `v1`. Returns `undefined` if it is invalid: it may come from an object, and becomes part of a
- * path.
- */
+/** Splits `apps/v1` or `v1`. Undefined if it is invalid: it may come from an object, and becomes part of a path. */
 function parseApiVersion(apiVersion: string): { readonly group: string; readonly version: string } | undefined {
   const names = splitApiVersion(apiVersion)
   return apiVersion.startsWith('/') || kindProblem(names) ? undefined : names

@@ -5,10 +5,7 @@ import { isMissingObject } from './codec.ts'
 /** The maximum number of tries of a write, as in client-go's `retry.DefaultRetry`. */
 export const MAX_TRIES = 5
 
-/**
- * Calls `work` until it does not reject, at most 5 times. `renew` gets the error, and prepares the next try; if it
- * returns false, the error is final.
- */
+/** Calls `work` until it resolves, at most 5 times. `renew` prepares the next try; false makes the error final. */
 export async function retried<T>(
   work: (attempt: number) => Promise<T>,
   renew: (error: unknown) => boolean | Promise<boolean>,

@@ -50,10 +50,7 @@ export function owned(resource: AnyResource, object: object, owner: KubeObject |
   return { ...object, metadata: { ...metadata, ...(namespace ? { namespace } : {}), ownerReferences } }
 }
 
-/**
- * Returns an object that replaces the server's. Throws a TypeError if it is partial, as the missing fields would be
- * deleted.
- */
+/** Returns an object that replaces the server's. Throws a TypeError if it lacks fields, which would be deleted. */
 export function requireComplete(resource: AnyResource, object: object, verb: string): object {
   if (!isPartial(object)) return object
   const { name, namespace } = keyIn(object)

@@ -154,9 +154,7 @@ function definedOf<O extends object>(options: O | undefined): O {
 }
 
 /** Replacements for verbs, called with the inner client and the call's arguments. */
-export type Hooks = {
-  readonly [V in Verb]?: (inner: Client, ...call: Parameters<Client[V]>) => ReturnType<Client[V]>
-}
+export type Hooks = { readonly [V in Verb]?: (inner: Client, ...call: Parameters<Client[V]>) => ReturnType<Client[V]> }
 
 /**
  * Returns a client with hooks in place of some verbs: to fail in a test, to count, to change a call. A hook may call

@@ -48,10 +48,7 @@ function changedFields(old: unknown, now: unknown, path: string): Change[] {
   return [...keys].flatMap((key) => changedFields(old[key], now[key], path ? `${path}.${key}` : key))
 }
 
-/**
- * Returns the object without the metadata that every write changes, and without the annotation that a cluster writes
- * with the status of a Deployment.
- */
+/** Returns the object without what every write changes, and what a cluster writes with a Deployment's status. */
 function withoutServerFields(object: KubeObject): Record<string, unknown> {
   const { metadata, ...rest } = object
   const { labels, finalizers, ownerReferences } = metadata

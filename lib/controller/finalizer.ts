@@ -70,10 +70,7 @@ function removing(finalizers: readonly string[], finalizer: string): PatchOperat
     .flatMap((path): PatchOperation[] => [{ op: 'test', path, value: finalizer }, { op: 'remove', path }])
 }
 
-/**
- * Returns a predicate that passes what `when` passes, and every object that is being deleted and has the finalizer: no
- * other controller can remove it.
- */
+/** Returns a predicate that also passes deleted objects with the finalizer, which no other controller can remove. */
 export function orNeedsCleanup(when: Predicate | undefined, finalizer: string): Predicate | undefined {
   return when && ((now, before, change) => needsCleanup(now, change.kind, finalizer) || when(now, before, change))
 }
@@ -178,10 +175,7 @@ export class Finalizer {
     }
   }
 
-  /**
-   * Forgets the cleanup of an object, and returns its state on the server, if the server has it as before: etcd was
-   * restored from a backup.
-   */
+  /** Forgets a cleanup, and returns the object, if the server has it as before: etcd was restored from a backup. */
   async #undone({ read }: Pick<FinalizerWork, 'read'>, object: KubeObject, known: string) {
     const live = await read(object)
     if (!live || live.metadata.uid !== object.metadata.uid) return undefined

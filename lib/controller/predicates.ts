@@ -73,10 +73,7 @@ export function not<T extends KubeObject>(predicate: Predicate<T>): Predicate<T>
  * Returns a predicate that never throws. If `when` throws, the change passes and the error is logged at a limited rate:
  * an unneeded reconcile is better than a missed one.
  */
-export function guardedPredicate(
-  when: Predicate | undefined,
-  parts: PartEnvironment,
-): (delta: Delta) => boolean {
+export function guardedPredicate(when: Predicate | undefined, parts: PartEnvironment): (delta: Delta) => boolean {
   if (!when) return () => true
   const limitedLog = new RateLimitedLog(parts.clock, parts.log)
   return (delta) => {

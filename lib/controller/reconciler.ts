@@ -284,10 +284,7 @@ export class Runs {
     return Array.from(this.#running, ({ text }) => text)
   }
 
-  /**
-   * Calls the reconcile once. Never rejects: an error is the outcome. Also waits for an aborted run to end, because a
-   * key must not have two runs at once.
-   */
+  /** Calls the reconcile once. Never rejects. Also waits for an aborted run to end: a key must not have two at once. */
   async once(key: string, reconcile: (run: Run) => Promise<Result>, run: RunArgument): Promise<RunEnd> {
     const { clock } = this.#options
     const own = this.#begin(key, run)

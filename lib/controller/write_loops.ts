@@ -16,10 +16,7 @@ const MAX_NOTES = 8
 export interface WriteLoops {
   /** Returns whether the key has run often enough that the causes of its runs are noted. */
   notes(id: string): boolean
-  /**
-   * Counts a run that wrote, and notes its causes. Returns a warning when the key has just become hot, at most once in
-   * 10 s.
-   */
+  /** Counts a run that wrote, with its causes. Returns a warning when the key becomes hot, at most once in 10 s. */
   ended(id: string, run: HotRun): string | undefined
 }
 

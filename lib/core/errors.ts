@@ -65,10 +65,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * Compares names, because the files beside mod.js contain these classes, too. Classes of users that extend them are
- * compared as usual.
- */
+/** Compares names, as files beside mod.js contain these classes too. Classes that extend them are compared as usual. */
 // deno-lint-ignore ban-types -- as in the declaration of Symbol.hasInstance
 function isOfClass(value: unknown, asked: Function, own: Function, name: string): boolean {
   if (asked !== own) return Function.prototype[Symbol.hasInstance].call(asked, value)
@@ -211,10 +208,7 @@ export function fileMissing(action: string, file: string, entry?: string, otherw
   }
 }
 
-/**
- * Tests whether an error, or one of its causes, is a missing permission of Deno. A retry is useless: permissions never
- * grow.
- */
+/** Tests whether an error, or a cause of it, is a missing permission of Deno. They never grow: a retry is useless. */
 export function isNotCapable(error: unknown): boolean {
   for (const at of causesOf(error)) {
     if (at instanceof Error && (at.name === NOT_CAPABLE || (at as NetworkError).code === NOT_CAPABLE)) return true

@@ -8,10 +8,7 @@
  * the writer checks its own clock at the last moment before it sends.
  */
 export interface Fence {
-  /**
-   * Throws with the reason once the fence is down. Called on a connected socket right before a write, and at every
-   * retry.
-   */
+  /** Throws once the fence is down. Called on a connected socket right before a write, and at every retry. */
   check(): void
   /** Aborted when the fence goes down, with the error that {@link check} throws from then on. */
   readonly signal: AbortSignal

@@ -30,10 +30,7 @@ export function providePart(name: OptionalPart, load: () => Promise<unknown>): v
   provided().set(name, load)
 }
 
-/**
- * Loads a part as the user's import provides it, or else by `load`, from that file. Rejects with a ConfigError that
- * begins with `Cannot ${action}`.
- */
+/** Loads a part by the user's import, else by `load` from that file. Its ConfigError begins with `Cannot ${action}`. */
 export async function loadPart<T>(
   name: OptionalPart,
   load: () => Promise<T>,

@@ -6,10 +6,7 @@
  */
 import type { KubeObject, OwnerReference } from './objects.ts'
 
-/**
- * Returns the reference that makes `owner` the controller of an object. A foreground deletion of the owner waits for
- * the object.
- */
+/** Returns the reference to the controller of an object, for which a foreground deletion of the owner waits. */
 function controllerReference(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner
   if (!metadata.uid) {

@@ -1,9 +1,6 @@
 /** Makes text from outside the process safe for a terminal. */
 
-/**
- * Returns the text without colours. Other control characters, except line ends and tabs, are written as `\u001b`, so
- * that JSON stays JSON.
- */
+/** Removes colours, and writes other control characters but line ends and tabs as `\u001b`, so that JSON stays JSON. */
 export function printable(text: string): string {
   return text.replace(COLOUR, '').replace(
     CONTROL,

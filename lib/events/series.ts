@@ -33,10 +33,7 @@ export interface Series {
 }
 
 export type Standing =
-  /**
-   * The server probably does not have the Event. `maybe`: the count of the first create with an unknown result; 0 if
-   * none.
-   */
+  /** The server probably lacks the Event. `maybe`: the count of the first create with an unknown result; 0 if none. */
   | { readonly kind: 'missing'; readonly maybe: number }
   /** The server has the Event with the count `written`, after `writes` patches. */
   | { readonly kind: 'stored'; readonly written: number; readonly writes: number }

@@ -48,10 +48,7 @@ export class Follower {
     this.#scope = abortScope(signal)
   }
 
-  /**
-   * Resolves when it is time for another try. `isRead`: the last try has read the Lease. `lostRace`: another candidate
-   * wrote first.
-   */
+  /** Resolves when a try is due. `isRead`: the last one has read the Lease. `lostRace`: another wrote first. */
   async wait({ isRead, lostRace }: { readonly isRead: boolean; readonly lostRace: boolean }): Promise<void> {
     const { lock, clock } = this.#options
     if (isRead) {

@@ -73,10 +73,7 @@ export class LeaseFence implements Fence {
     return false
   }
 
-  /**
-   * Records a successful renewal, by its send time. Returns false if it is too late: the fence has fallen, or never
-   * held.
-   */
+  /** Records a renewal by its send time. Returns false if it is too late: the fence has fallen, or never held. */
   renew(sent: Moment): boolean {
     const { clock } = this.#options
     if (this.#renewed ? !this.holds() : this.#fallen.signal.aborted) return false

@@ -48,10 +48,7 @@ export class LeaseLock {
   /** The Lease as last written or read. */
   #lease: Lease | undefined
   #observed: Observation | undefined
-  /**
-   * The `acquireTime` that was sent last; undefined after another holder was read. Another one beside our name is that
-   * of another process.
-   */
+  /** The last `acquireTime` sent; undefined after another holder was read. Another process has another one. */
   #acquired: string | undefined
 
   constructor(options: LeaseCandidate, callbacks: Pick<Callbacks, 'observed' | 'slowPath'>) {

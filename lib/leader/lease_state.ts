@@ -143,10 +143,7 @@ export function elapsedMs({ since, aheadMs }: Elapsed, monotonicMs: number): num
   return monotonicMs - since.monotonicMs + aheadMs
 }
 
-/**
- * Returns the timeout of one try: half the deadline, so that a hanging request leaves time for another, but at least
- * 1 s, and at most the deadline.
- */
+/** Returns the timeout of one try: half the deadline, to leave time for another, at least 1 s, at most the deadline. */
 export function tryTimeoutMs({ renewDeadlineMs }: LeaseTimings): number {
   return Math.min(renewDeadlineMs, Math.max(renewDeadlineMs / 2, 1000))
 }

@@ -138,10 +138,7 @@ export class Manager implements Runnable {
     const phase = classify(runnable)
     if ((role === 'server' || role === 'webhook') && this.#options.listens?.(runnable) === false) return
     if (runnable.warmup) {
-      this.#group('warmup').add({
-        name: `${name} (warm-up)`,
-        start: (signal) => runnable.warmup!(signal),
-      })
+      this.#group('warmup').add({ name: `${name} (warm-up)`, start: (signal) => runnable.warmup!(signal) })
     }
     this.#group(phase).add(runnable)
   }

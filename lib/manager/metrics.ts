@@ -79,10 +79,7 @@ const SYNCED: MetricDefinition<'cluster' | 'resource' | 'namespace'> = {
   labels: ['cluster', 'resource', 'namespace'],
 }
 
-/**
- * A missing optional kind affects neither start nor readiness, so alerts need this gauge. An empty label is all
- * namespaces.
- */
+/** For alerts: a missing optional kind affects neither start nor readiness. An empty label is all namespaces. */
 function syncedGauge(meter: Meter, caches: Iterable<readonly [string, Cache]>): () => void {
   const series = meter.gauge(SYNCED)
   const reported: LabelValues<'cluster' | 'resource' | 'namespace'>[] = []

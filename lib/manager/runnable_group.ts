@@ -40,10 +40,7 @@ export class RunnableGroup {
   /** Set by the first stop. */
   #stopping: Promise<void> | undefined
 
-  /**
-   * `onError` is called for each runnable that rejects, and for each that was added after the start and cannot become
-   * ready.
-   */
+  /** `onError` gets each runnable that rejects, and each added after the start that cannot become ready. */
   constructor(name: string, onError: (error: unknown, runnable: Runnable) => void) {
     this.name = name
     this.#onError = onError

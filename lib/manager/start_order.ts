@@ -11,10 +11,7 @@ interface Row {
   readonly step: Step
   /** Lower numbers start earlier. */
   readonly start: number
-  /**
-   * Lower numbers stop earlier; it is not the reverse of the start. A group with 0 stops at once, concurrently with the
-   * others.
-   */
+  /** Lower numbers stop earlier, which does not reverse the start. A group with 0 stops at once, beside the others. */
   readonly stop: number
 }
 

@@ -287,10 +287,7 @@ function namespacesOf(informers: readonly Informer[]): ReadonlySet<string> | und
 /** The delay of the check of the lease, which a quick sync of the caches makes unnecessary. */
 const LEASE_CHECK_MS = 2000
 
-/**
- * Reports a missing RBAC rule for the lease early, as caches that wait for other missing rules would delay the
- * election.
- */
+/** Reports a missing RBAC rule for the lease early: caches that wait for other rules would delay the election. */
 function leaseCheck(elector: LeaderElector, clock: Clock): Runnable {
   const start = async (signal: AbortSignal): Promise<void> => {
     await sleep(clock, LEASE_CHECK_MS, signal)

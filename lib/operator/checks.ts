@@ -230,10 +230,7 @@ function mayBeCron(cron: string): boolean {
 }
 
 /** @throws TypeError with the place in the user's file, for a task of another's name, and for what is no schedule. */
-export function checkTask(
-  { tasks }: OperatorDescription,
-  { name, task, schedule, declaredAt }: TaskDescription,
-): void {
+export function checkTask({ tasks }: OperatorDescription, { name, task, schedule, declaredAt }: TaskDescription): void {
   const refuse = (what: string): never =>
     refuseAt(declaredAt, `Cannot ${schedule ? 'schedule' : 'add'} "${name}": ${what}`)
   const namesake = tasks.find((each) => each.name === name)

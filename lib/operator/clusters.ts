@@ -84,10 +84,7 @@ export class Clusters {
     return found
   }
 
-  /**
-   * Whether the kinds watched in a cluster are listed and no watch fails now. Kinds that are optional by themselves do
-   * not count.
-   */
+  /** Whether a cluster's watched kinds, without those optional by themselves, are listed and no watch fails now. */
   isReady(cluster: OtherCluster | undefined): boolean {
     const of = this.of(cluster)
     const mayMiss = this.mayMiss.get(of)!

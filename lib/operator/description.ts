@@ -133,10 +133,7 @@ export interface AdmissionDescription {
   readonly declaredAt: () => string | undefined
 }
 
-/**
- * Returns the name and the namespace of an operator's Lease. `configured`: the namespace of the cluster's
- * configuration.
- */
+/** Returns name and namespace of an operator's Lease. `configured`: the namespace of the cluster's configuration. */
 export function leaseOf(
   { leaderElection, name }: {
     readonly leaderElection?: OperatorOptions['leaderElection'] | undefined

@@ -90,10 +90,7 @@ function metricsOf(
   return metricsServer(Server, options)
 }
 
-/**
- * Returns a server that loads `profilingHandler` at the first request. Keep it on loopback: its clients can read the
- * memory.
- */
+/** Returns a server that loads `profilingHandler` when asked. Keep it on loopback: its clients can read the memory. */
 export function profilingServer(Class: typeof Server, options: ListenOptions = {}): Server {
   let handler: Promise<Fetch> | undefined
   const load = async (): Promise<Fetch> => {

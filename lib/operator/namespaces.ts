@@ -34,9 +34,7 @@ export function inSelected(
   }))
   return async (run, clients = own) => {
     const phase = namespaces.phaseOf(run.key.namespace!)
-    if (
-      phase === 'in' || await clients(cluster).bound(run).get<KubeObject>(resource, run.key as never) === undefined
-    ) {
+    if (phase === 'in' || await clients(cluster).bound(run).get<KubeObject>(resource, run.key as never) === undefined) {
       return await reconcile(run, clients)
     }
     return phase === 'out' ? undefined : { requeueAfter: UNKNOWN_MS }

@@ -57,10 +57,7 @@ export function optionalCluster(
   }
 }
 
-/**
- * Calls `work` with back-off until it resolves. Each new reason of a failure is reported. Rejects with the signal's
- * reason.
- */
+/** Calls `work` with back-off until it resolves or the signal is aborted. Reports each new reason of a failure. */
 export async function untilDone(
   work: (signal: AbortSignal) => Promise<void>,
   report: (reason: string, error: unknown) => void,

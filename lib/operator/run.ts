@@ -106,10 +106,7 @@ async function flagsOf(args: readonly string[]): Promise<ClusterFlags> {
   return clusterFlags(args)
 }
 
-/**
- * Finds the cluster that the flags name. On Deno always, as what it needs shows in one message with all other missing
- * permissions.
- */
+/** Finds the cluster that the flags name; on Deno always, to name all missing permissions in one message. */
 async function clusterFor(description: OperatorDescription, flags: ClusterFlags, log: Log): Promise<StartOptions> {
   // Without the file, each missing permission is named when it is needed.
   const permissions = thisRuntime().name === 'deno' && (await import('./permissions.ts').catch(() => undefined))
@@ -124,9 +121,7 @@ type TerminalLog = typeof import('./terminal_log.ts')
 /** Returns a log of lines for a person; of JSON, with a warning, if the file that formats them is missing. */
 async function terminalLog(): Promise<Log> {
   try {
-    return processLog(
-      await import('./terminal_log.ts').catch(fileMissing('write for a terminal', 'terminal.js')),
-    )
+    return processLog(await import('./terminal_log.ts').catch(fileMissing('write for a terminal', 'terminal.js')))
   } catch (error) {
     const log = processLog()
     log.warn(messageOf(error))

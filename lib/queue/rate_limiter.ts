@@ -80,11 +80,7 @@ export function tokenBucketLimiter<K>(options: TokenBucketOptions = {}): RateLim
   if (!Number.isFinite(qps) || qps <= 0) throw invalid('qps', qps, 'above 0')
   if (!Number.isInteger(burst) || burst < 1) throw invalid('burst', burst, 'an integer, 1 or more')
   const bucket = new TokenBucket({ burst, refillMs: 1000 / qps })
-  return {
-    when: () => bucket.reserve(clock.monotonic()),
-    failures: () => 0,
-    forget: () => {},
-  }
+  return { when: () => bucket.reserve(clock.monotonic()), failures: () => 0, forget: () => {} }
 }
 
 /**

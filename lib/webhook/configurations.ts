@@ -161,9 +161,7 @@ function exceptions(
   const conditions: MatchCondition[] = []
   const expression = excluded(resource.group, resource.plural, own)
   if (expression !== undefined) conditions.push({ name: `not-of-${resource.plural}-of-the-operator`, expression })
-  if (
-    failurePolicy === 'Fail' && 'service' in target && isBuiltIn(resource) && !includeSystem.includes('namespaces')
-  ) {
+  if (failurePolicy === 'Fail' && 'service' in target && isBuiltIn(resource) && !includeSystem.includes('namespaces')) {
     const places = new Set([...SYSTEM_NAMESPACES, target.service.namespace, ...(own ? [own.namespace] : [])])
     conditions.push({
       name: 'not-in-system-namespaces',

@@ -108,10 +108,7 @@ function withNewEased(wanted: WebhookConfiguration, before: readonly WebhookEntr
   return { ...wanted, webhooks }
 }
 
-/**
- * Throws if an object that an installation would change calls a Service, as the operator does in a cluster: `url` is
- * the default of loopback.
- */
+/** Throws if an object to change calls a Service, as the operator in a cluster does. `url`: the default of loopback. */
 export async function refuseServices(
   url: string,
   crds: readonly string[],

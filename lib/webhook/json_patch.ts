@@ -223,10 +223,7 @@ class Patch {
   }
 }
 
-/**
- * Returns the keys of the items of both lists, if each key is unique in its list. Lists of scalars of equal length are
- * better compared by index.
- */
+/** Returns the keys of both lists, if unique in each. Lists of scalars of equal length are better compared by index. */
 function keysOf(before: List, after: List): readonly [List, List] | undefined {
   if (before.length === 0 || after.length === 0) return undefined
   const all = [before, after] as const

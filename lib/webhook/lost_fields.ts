@@ -75,10 +75,7 @@ function within(path: string, outer: string): boolean {
   return path === outer || (path.startsWith(outer) && /^[.[{]/.test(path.slice(outer.length)))
 }
 
-/**
- * Yields the fields of a value that are absent in another one, or have only the value that they have by themselves, in
- * `least`.
- */
+/** Yields the fields of a value that another one lacks, or has only with the value that they have in `least`. */
 function* missing(before: unknown, after: unknown, least: unknown, path = ''): Generator<string> {
   const isReset = !isFields(before) && !Array.isArray(before) && !jsonEqual(before, least) && jsonEqual(after, least)
   if (after === undefined || isReset) return yield path

@@ -42,10 +42,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** A new configuration was in effect 34 ms after its write on one API server; several follow etcd with a delay. */
 export const IN_EFFECT_MS = 10_000
 
-/**
- * The CA has the life that cert-controller gives it, and the leaf a tenth. A replica reads the Secret at least every
- * `REREAD_MS`.
- */
+/** The CA lives as cert-controller's, the leaf a tenth of it. A replica reads the Secret at least every `REREAD_MS`. */
 const TIMINGS: RotationTimings = {
   caLifeMs: 3650 * DAY_MS,
   leafLifeMs: 365 * DAY_MS,
@@ -115,10 +112,7 @@ interface Found {
   readonly given: GivenCa | undefined
 }
 
-/**
- * Certificates in a Secret that all replicas share. Each replica serves the Secret's leaf; the first one creates it.
- * Only the leader rotates.
- */
+/** Certificates in a Secret that all replicas share and serve. The first one creates it; only the leader rotates. */
 export class SelfMadeCertificates implements CertificateSource {
   readonly #options: SelfMadeOptions
   readonly #timings: RotationTimings

@@ -238,10 +238,7 @@ export class Exchange implements SenderEvents, BodyOwner {
     this.onError(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, authority))
   }
 
-  /**
-   * A timeout of the caller, such as a run's, proves nothing by itself: its request may have just begun, and a watch
-   * may be without events.
-   */
+  /** A timeout of the caller proves nothing: its request may have just begun, and a watch may be without events. */
   #isSilence(cause: unknown): boolean {
     if (codeOf(cause) === 'ETIMEDOUT') return true
     return !this.#isEndless && isTimeout(cause) && this.#options.clock.monotonic() - this.#heardMs >= SILENT_MS

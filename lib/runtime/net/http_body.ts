@@ -38,10 +38,7 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
 
 const UTF8 = new TextDecoder()
 
-/**
- * Reads the response into memory as it arrives, and decompresses it if needed. A class and few closures: a process may
- * have a thousand watches.
- */
+/** Reads, and decompresses, a response as it arrives. With few closures: a process may have a thousand watches. */
 export class AnswerBody implements HttpBody {
   readonly #answer: Answer
   readonly #owner: BodyOwner

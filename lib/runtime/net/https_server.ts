@@ -12,10 +12,7 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
   return await serveTls(options, SERVER_PARTS)
 }
 
-/**
- * Connects to a server of this process and completes a TLS handshake, whatever the certificate is. Rejects if that
- * fails, or with the signal's reason.
- */
+/** Completes a TLS handshake with a server of this process, whatever its certificate. Rejects if that fails. */
 export async function dialTls(
   server: { readonly host: string; readonly port: number },
   signal: AbortSignal,

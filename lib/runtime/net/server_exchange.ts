@@ -251,10 +251,7 @@ class Exchange implements ServerRequest {
     })
   }
 
-  /**
-   * Answers a request whose body is not read, or not whole. The rest is read and dropped: a client that cannot send it
-   * may miss the response.
-   */
+  /** Answers before the body is read. The rest is dropped: a client that cannot send it may miss the response. */
   async #refuse({ status, headers, body }: ServerResponse, why?: BodyRefusal): Promise<void> {
     this.#release()
     const bytes = body instanceof Uint8Array ? body : await allOf(body)

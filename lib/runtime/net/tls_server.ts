@@ -60,10 +60,7 @@ export interface HttpsServer {
    * clients connect elsewhere. A client cannot tell whether a request on an idle connection that is closed was handled.
    */
   drain(): void
-  /**
-   * Stops listening. Aborts open requests at the deadline; at once without one. Resolves when all connections are
-   * closed.
-   */
+  /** Stops listening. Aborts open requests at the deadline, or at once. Resolves when all connections are closed. */
   close(deadline?: AbortSignal): Promise<void>
 }
 

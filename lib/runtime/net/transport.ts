@@ -212,10 +212,7 @@ class Connections {
     return this.#sessions ??= new WatchSessions(this.#pool.options, this.#limits)
   }
 
-  /**
-   * Adds the cluster's name and the user's names of config fields to the message. Several requests may share one error,
-   * so the name may be there already.
-   */
+  /** Adds the cluster's name and the user's names of config fields to the message, once: requests may share it. */
   #explained(error: NetworkError): NetworkError {
     const cluster = this.#cluster
     const { origin } = this.#config

@@ -18,10 +18,7 @@ export function tunnelThrough(agent: Agent, route: Route): void {
     const cancel = openTunnel({
       ...route,
       onSocket: (socket) =>
-        callback?.(
-          null,
-          route.target.tls ? nodeTls().connect({ ...(options as ConnectionOptions), socket }) : socket,
-        ),
+        callback?.(null, route.target.tls ? nodeTls().connect({ ...(options as ConnectionOptions), socket }) : socket),
       // Node's types require a socket here, but there is none.
       onError: (error) => callback?.(error, undefined as unknown as Duplex),
     })

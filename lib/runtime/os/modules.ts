@@ -3,10 +3,7 @@ import { realpathSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import path from 'node:path'
 
-/**
- * Returns the real path of the file that `specifier` means for a CommonJS module in the folder of `from`; undefined if
- * it is not installed there.
- */
+/** Returns the real path of what `specifier` means to a CommonJS module beside `from`; undefined if not installed. */
 export function installedFile(specifier: string, from: string): string | undefined {
   try {
     return realpathSync(createRequire(path.resolve(from)).resolve(specifier))

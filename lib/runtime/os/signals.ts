@@ -54,10 +54,7 @@ export function onUnawaited(onError: (error: unknown) => void): () => void {
   return () => void process.off('unhandledRejection', onError)
 }
 
-/**
- * Calls `onEnd` once when the process ends without a signal: with nothing left to do, or by `process.exit`.
- * `onEnd` may return another exit code.
- */
+/** Calls `onEnd` once when the process ends without a signal, also by `process.exit`. May return another exit code. */
 export function onOwnEnd(onEnd: (code: number) => number | undefined): void {
   let isCalled = false
   const once = (code: number): void => {
@@ -69,10 +66,7 @@ export function onOwnEnd(onEnd: (code: number) => number | undefined): void {
   process.once('exit', once)
 }
 
-/**
- * Writes a line to standard error when the process has nothing left to do and did not fail.
- * Returns a function that prevents it.
- */
+/** Writes a line to standard error if the process ends idle and did not fail. Returns a function that prevents it. */
 export function onIdleEnd(line: () => string | undefined): () => void {
   // One listener for all lines: a process warns of more than ten.
   if (idleLines.size === 0) process.once('beforeExit', writeIdleLines)
