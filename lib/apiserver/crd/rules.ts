@@ -1,13 +1,13 @@
 /** The rules of CustomResourceDefinition objects: defaults, validation, deletion. */
 import { prepareEngine } from '../cel/load.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject, objectAt, put, str } from '../model/json.ts'
 import type { Rules } from '../model/kinds.ts'
 import { nameProblems } from '../model/names.ts'
 import { type Cause, fault } from '../model/status.ts'
 import { approvalFaults } from './approval.ts'
-import { namesFaults } from './names.ts'
 import { versionsFaults } from './versions.ts'
 import { conversionDefaults, conversionFaults } from '../webhooks/rules.ts'
+import { type Check, checked, type Checks, must, name, oneOf, required, unchanged, without } from '../model/checks.ts'
 
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
 
@@ -66,10 +66,6 @@ function defaults(crd: ApiObject): void {
   conversionDefaults(spec)
 }
 
-const PRESERVE = 'spec.preserveUnknownFields'
-const PRESERVED =
-  'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
-
 /** Versions in which objects may be stored cannot be removed. */
 function storedVersionsFaults(crd: ApiObject, spec: JsonObject): Cause[] {
   const path = 'status.storedVersions'
@@ -88,58 +84,42 @@ function storedVersionsFaults(crd: ApiObject, spec: JsonObject): Cause[] {
   return faults
 }
 
+const label: Check = name('label1035')
+const kindName: Check = without((text) => nameProblems(text.toLowerCase(), 'label1035'))
+
+const SPEC: Checks = [
+  [
+    'group',
+    required(),
+    name('subdomain'),
+    must((group) => String(group).includes('.'), 'should be a domain with at least one dot'),
+  ],
+  ['scope', required(), oneOf('Cluster', 'Namespaced')],
+  ['names.plural', required(), label],
+  ['names.singular', required(), label],
+  ['names.kind', required(), kindName],
+  [
+    'names.listKind',
+    required(),
+    kindName,
+    must((value, { kind }) => value !== kind, 'kind and listKind may not be the same'),
+  ],
+  ['names.shortNames[]', label],
+  ['names.categories[]', label],
+  ['preserveUnknownFields', must((value) => value !== true, 'set x-kubernetes-preserve-unknown-fields in the schema')],
+]
+
 function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
-  const spec = (crd['spec'] ?? {}) as JsonObject
-  const names = (isObject(spec['names']) ? spec['names'] : {}) as JsonObject
+  const spec = objectAt(crd['spec'])
+  const names = objectAt(spec['names'])
+  const isNamed = old || crd.metadata.name === `${str(names, 'plural')}.${str(spec, 'group')}`
   return [
-    ...nameFaults(crd, spec, names, old === undefined),
-    ...scopeFaults(spec),
+    ...(isNamed ? [] : [fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group')]),
+    ...checked({ ...spec, names }, SPEC, 'spec'),
     ...versionsFaults(spec, old && (old['spec'] as JsonObject)),
-    ...namesFaults(names),
     ...conversionFaults(spec['conversion']),
-    ...(spec['preserveUnknownFields'] === true ? [fault.invalid(PRESERVE, true, PRESERVED)] : []),
     ...storedVersionsFaults(crd, spec),
     ...approvalFaults(crd, old),
-    ...(old ? changeFaults(spec, old['spec'] as JsonObject) : []),
+    ...unchanged(crd, old, 'spec.group', 'spec.scope', 'spec.names.plural', 'spec.names.kind'),
   ]
-}
-
-function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject, isNew: boolean): Cause[] {
-  const faults: Cause[] = []
-  const group = String(spec['group'] ?? '')
-  const required = `${String(names['plural'] ?? '')}.${group}`
-  if (!group) faults.push(fault.required('spec.group'))
-  else {
-    faults.push(...nameProblems(group, 'subdomain').map((message) => fault.invalid('spec.group', group, message)))
-    if (!group.includes('.')) {
-      faults.push(fault.invalid('spec.group', group, 'should be a domain with at least one dot'))
-    }
-  }
-  if (isNew && crd.metadata.name !== required) {
-    faults.unshift(fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'))
-  }
-  return faults
-}
-
-function scopeFaults(spec: JsonObject): Cause[] {
-  const { scope } = spec
-  if (!scope) return [fault.required('spec.scope')]
-  return scope === 'Namespaced' || scope === 'Cluster'
-    ? []
-    : [fault.notSupported('spec.scope', scope, ['Cluster', 'Namespaced'])]
-}
-
-/** Returns faults for changes of immutable fields. */
-function changeFaults(spec: JsonObject, old: JsonObject): Cause[] {
-  const faults: Cause[] = []
-  const fixed = (path: readonly string[]): void => {
-    if (at(spec, ...path) !== at(old, ...path)) {
-      faults.push(fault.invalid(`spec.${path.join('.')}`, at(spec, ...path), 'field is immutable'))
-    }
-  }
-  fixed(['group'])
-  fixed(['scope'])
-  fixed(['names', 'plural'])
-  fixed(['names', 'kind'])
-  return faults
 }

@@ -3,13 +3,14 @@ import { jsonEqual } from '../../core/equal.ts'
 import { fieldOf } from '../cel/field_path.ts'
 import { celEngine, hasRules } from '../cel/load.ts'
 import type { RuleSchema } from '../cel/schema.ts'
-import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { at, isObject, type Json, type JsonObject, list, objectAt } from '../model/json.ts'
 import { type Cause, fault } from '../model/status.ts'
 import type { Schema } from '../model/schema.ts'
 import { nameProblems } from '../model/names.ts'
 import { defaultFaults } from './defaults.ts'
 import { schemaFormFaults } from './schema_form.ts'
 import { structuralFaults } from './structural.ts'
+import { type Check, checked, type Checks, fields, ifSet, must, required } from '../model/checks.ts'
 
 export function versionsFaults(spec: JsonObject, old: JsonObject | undefined): Cause[] {
   const versions = Array.isArray(spec['versions']) ? spec['versions'].filter(isObject) : []
@@ -77,14 +78,14 @@ function partsFaults(versions: readonly JsonObject[], old: JsonObject | undefine
     ...each(
       'subresources',
       'subresources',
-      (version, path) => scaleFaults(at(version, 'subresources', 'scale'), `${path}.scale`),
+      (version, path) => checked(objectAt(version['subresources']), [['scale', fields(SCALE)]], path),
     ),
     ...each(
       'additionalPrinterColumns',
       'additionalPrinterColumns',
       (version, path) =>
-        objects(version['additionalPrinterColumns']).flatMap((column, index) =>
-          columnFaults(column, `${path}[${index}]`)
+        list(version['additionalPrinterColumns']).flatMap((column, index) =>
+          checked({ ...column, JSONPath: column['jsonPath'] ?? '' }, COLUMN, `${path}[${index}]`)
         ),
     ),
     // Selectable fields and schemas are both common to all versions, or both of each version.
@@ -93,14 +94,10 @@ function partsFaults(versions: readonly JsonObject[], old: JsonObject | undefine
       'selectableFields',
       (version, path) =>
         isCommon('schema') !== isCommon('selectableFields')
-          ? objects(version['selectableFields']).slice(0, 1).map(() => fault.invalid(path, '', NO_OWN_SCHEMA))
+          ? list(version['selectableFields']).slice(0, 1).map(() => fault.invalid(path, '', NO_OWN_SCHEMA))
           : selectableFaults(version, path),
     ),
   ]
-}
-
-function objects(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 /** The keywords that concern only an object as a whole: the others would be lost for a status by itself. */
@@ -142,49 +139,36 @@ function schemaFaults(
 }
 
 function schemaOfVersion(spec: JsonObject | undefined, name: string): Json | undefined {
-  const version = objects(spec?.['versions']).find((each) => each['name'] === name)
+  const version = list(spec?.['versions']).find((each) => each['name'] === name)
   return version && schemaOf(version)
 }
 
-function simplePathFaults(path: string, at: string): Cause[] {
-  return path.startsWith('.') ? [] : [fault.invalid(at, path, 'must be a simple json path starting with .')]
+/** A path that starts with a dot. */
+const simplePath: Check = must((path) => String(path).startsWith('.'), 'must be a simple json path starting with .')
+
+function below(...places: readonly string[]): Check {
+  const isBelow = (path: Json): boolean => places.some((each) => String(path).startsWith(`${each}.`))
+  return must(isBelow, `must be a json path under ${places.join(' or ')}`)
 }
 
-function scaleFaults(scale: Json | undefined, path: string): Cause[] {
-  if (!isObject(scale)) return []
-  const check = (name: string, under: readonly string[], isRequired: boolean): Cause[] => {
-    const at = `${path}.${name}`
-    const value = String(scale[name] ?? '')
-    if (value === '') return isRequired ? [fault.required(at)] : []
-    const faults = simplePathFaults(value, at)
-    if (faults.length > 0 || under.some((each) => value.startsWith(`${each}.`))) return faults
-    const place = under.length > 1 ? `either ${under.join(' or ')}` : under[0]!
-    return [fault.invalid(at, value, `should be a json path under ${place}`)]
-  }
-  return [
-    ...check('specReplicasPath', ['.spec'], true),
-    ...check('statusReplicasPath', ['.status'], true),
-    ...check('labelSelectorPath', ['.spec', '.status'], false),
-  ]
+const SCALE: Checks = [
+  ['specReplicasPath', required(), below('.spec')],
+  ['statusReplicasPath', required(), below('.status')],
+  ['labelSelectorPath', ifSet(below('.spec', '.status'))],
+]
+
+/** Unlike {@link oneOf}, another value is `Invalid`. */
+function among(...values: readonly string[]): Check {
+  return must((value) => values.includes(String(value)), `must be one of ${values.join(', ')}`)
 }
 
-const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string']
-const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
-
-function columnFaults({ name, type, format, jsonPath }: JsonObject, path: string): Cause[] {
-  const faults: Cause[] = []
-  const types = `must be one of ${COLUMN_TYPES.join(',')}`
-  if (!name) faults.push(fault.required(`${path}.name`))
-  if (!type) faults.push(fault.required(`${path}.type`, types))
-  else if (!COLUMN_TYPES.includes(String(type))) faults.push(fault.invalid(`${path}.type`, type, types))
-  if (format && !COLUMN_FORMATS.includes(String(format))) {
-    faults.push(fault.invalid(`${path}.format`, format, `must be one of ${COLUMN_FORMATS.join(',')}`))
-  }
+const COLUMN: Checks = [
+  ['name', required()],
+  ['type', required(), among('boolean', 'date', 'integer', 'number', 'string')],
+  ['format', ifSet(among('byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'))],
   // The real server writes the field as its struct does.
-  if (!jsonPath) faults.push(fault.required(`${path}.JSONPath`))
-  else faults.push(...simplePathFaults(String(jsonPath), `${path}.JSONPath`))
-  return faults
-}
+  ['JSONPath', required(), simplePath],
+]
 
 const MAX_SELECTABLE = 8
 const NO_OWN_SCHEMA = 'may only be set when `version.schema.openAPIV3Schema` is not included'
@@ -193,7 +177,7 @@ function selectableFaults(version: JsonObject, path: string): Cause[] {
   const schema = schemaOf(version)
   if (!isObject(schema)) return []
   const known = new Set<string>()
-  const faults = objects(version['selectableFields']).flatMap(({ jsonPath }, index): Cause[] => {
+  const faults = list(version['selectableFields']).flatMap(({ jsonPath }, index): Cause[] => {
     const at = `${path}[${index}].jsonPath`
     const text = String(jsonPath ?? '')
     if (text === '') return [fault.required(at)]

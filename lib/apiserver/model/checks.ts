@@ -71,6 +71,17 @@ export function required(detail = ''): Check {
   return (value, path) => (isEmpty(value) ? [fault.required(path, detail)] : [])
 }
 
+/** The text must be more than white space. */
+export const notBlank: Check = (value, path) => (String(value ?? '').trim() ? [] : [fault.required(path)])
+
+/** Entries of a list have names of their own, if they have any. */
+export const uniqueNames: Check = (value, path) => {
+  const names = Array.isArray(value) ? value.map((each) => at(each, 'name')) : []
+  return names.flatMap((each, index) =>
+    each && names.indexOf(each) < index ? [fault.duplicate(`${path}[${index}].name`, each)] : []
+  )
+}
+
 /** Checks the fields of an object: for the entries of lists, whose causes are in the order of the entries. */
 export function fields(checks: Checks): Check {
   return (value, path) => (isObject(value) ? checked(value, checks, path) : [])

@@ -1,11 +1,11 @@
 /** The rules of admission policies and their bindings. Those of MutatingAdmissionPolicies are defaults only. */
 import { RESERVED } from '../../cel/expr.ts'
 import { celEngine, type Engine } from '../../cel/load.ts'
-import { type ApiObject, isObject, type JsonObject, str } from '../../model/json.ts'
+import { type ApiObject, isObject, type JsonObject, list, str } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { qualifiedNameProblems } from '../../model/names.ts'
 import { type Cause, fault } from '../../model/status.ts'
-import { conditionsFaults, objects, ruleFaults } from '../../webhooks/rules.ts'
+import { conditionChecks, RULE } from '../../webhooks/rules.ts'
 import { fill } from '../common/fill.ts'
 import {
   type Check,
@@ -15,6 +15,7 @@ import {
   ifSet,
   labelSelector,
   name,
+  notBlank,
   oneOf,
   required,
 } from '../../model/checks.ts'
@@ -64,8 +65,8 @@ const MATCH: Checks = [
   ['matchPolicy', oneOf('Equivalent', 'Exact')],
   ['namespaceSelector', labelSelector],
   ['objectSelector', labelSelector],
-  ['resourceRules[]', (rule, path) => ruleFaults(rule as JsonObject, path)],
-  ['excludeResourceRules[]', (rule, path) => ruleFaults(rule as JsonObject, path)],
+  ['resourceRules[]', fields(RULE)],
+  ['excludeResourceRules[]', fields(RULE)],
 ]
 
 const POLICY: Checks = [
@@ -84,19 +85,16 @@ function policyFaults(policy: ApiObject): Cause[] {
     const compiled = conditions.compile(source, 'bool')
     return typeof compiled === 'string' ? compiled : undefined
   }
-  return [
-    ...checked(policy, POLICY),
-    ...conditionsFaults(objects(spec['matchConditions']), 'spec.matchConditions', problemOf),
-    ...checked(
-      policy,
-      expressionChecks(new PolicyCompiler(policy['spec'] as unknown as Spec), policy.metadata.name ?? ''),
-    ),
-  ]
+  return checked(policy, [
+    ...POLICY,
+    ...conditionChecks('spec.matchConditions', problemOf),
+    ...expressionChecks(new PolicyCompiler(policy['spec'] as unknown as Spec), policy.metadata.name ?? ''),
+  ])
 }
 
 /** Checks that a policy has anything to evaluate. */
 const somethingToCheck: Check = (_, path, parent) => {
-  const isEmpty = [...objects(parent['validations']), ...objects(parent['auditAnnotations'])].length === 0
+  const isEmpty = [...list(parent['validations']), ...list(parent['auditAnnotations'])].length === 0
   return isEmpty ? [fault.required(path, 'validations or auditAnnotations must contain at least one item')] : []
 }
 
@@ -104,10 +102,6 @@ const identifier: Check = (value, path) =>
   /^[_a-zA-Z]\w*$/.test(String(value)) && !RESERVED.has(String(value))
     ? []
     : [fault.invalid(path, value, 'must be a valid CEL identifier')]
-
-/** The value must be more than white space. */
-const given = (field: string): Check => (value, path) =>
-  String(value ?? '').trim() ? [] : [fault.required(path, `${field} is not specified`)]
 
 /** Returns the checks of a policy's expressions. The compiler gets to know the variables in their order. */
 function expressionChecks(compiler: Compiler, policy: string): Checks {
@@ -120,15 +114,15 @@ function expressionChecks(compiler: Compiler, policy: string): Checks {
   const variable = compiles((source, parent) => compiler.add(str(parent, 'name'), source))
   const value = compiles((source) => compiler.compile(source.trim(), 'string', 'null'))
   return [
-    ['spec.variables[].name', given('name'), identifier],
-    ['spec.variables[].expression', given('expression'), variable],
-    ['spec.validations[].expression', given('expression'), compiles((source) => compiler.compile(source, 'bool'))],
+    ['spec.variables[].name', notBlank, identifier],
+    ['spec.variables[].expression', notBlank, variable],
+    ['spec.validations[].expression', notBlank, compiles((source) => compiler.compile(source, 'bool'))],
     ['spec.validations', somethingToCheck],
     ['spec.auditAnnotations', somethingToCheck],
     ['spec.validations[].messageExpression', ifSet(compiles((source) => compiler.compile(source, 'string')))],
     ['spec.validations[].reason', oneOf('Forbidden', 'Invalid', 'RequestEntityTooLarge')],
     ['spec.auditAnnotations[].key', key],
-    ['spec.auditAnnotations[].valueExpression', given('valueExpression'), value],
+    ['spec.auditAnnotations[].valueExpression', notBlank, value],
   ]
 }
 
