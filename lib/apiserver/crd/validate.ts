@@ -10,6 +10,7 @@ import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
 import type { RuleSchema } from '../cel/schema.ts'
 import type { RuleResult, Validator } from '../cel/validator.ts'
 import { breaksFormat } from './formats.ts'
+import { type Check, checked, type Checks, must } from '../model/checks.ts'
 
 /**
  * Returns the faults of a custom object, without its metadata. A value that equals its old value is not checked, so a
@@ -24,11 +25,8 @@ export function customFaults(
 ): readonly Cause[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = object
   const schema = withoutIdentity(whole)
-  const faults = [
-    ...validateValue(schema, rest, '', old as JsonObject | undefined),
-    ...embeddedFaults(schema, rest, ''),
-  ]
-  addListFaults(schema, rest, '', faults)
+  const faults = validateValue(schema, rest, '', old as JsonObject | undefined)
+  addFormFaults(schema, rest, '', faults)
   if (!mayHaveRules || !hasRules(whole)) return faults
   if ([...metadataFaults, ...faults].some(({ reason }) => BLOCKING.has(reason))) return [...faults, NOT_CHECKED]
   const { causes, warnings } = ruleResult(whole, object, old)
@@ -277,20 +275,21 @@ function itemsByKeys(schema: Schema, old: Json | undefined): ReadonlyMap<string,
   return new Map(old.map((item) => [JSON.stringify(keysOf(schema, item)), item]))
 }
 
-/** Adds a fault for each repeated item of lists that are sets or maps. */
-function addListFaults(schema: Schema, value: Json, path: string, faults: Cause[]): void {
+/** Adds the faults of repeated items of lists that are sets or maps, and of the identity of embedded objects. */
+function addFormFaults(schema: Schema, value: Json, path: string, faults: Cause[]): void {
   if (Array.isArray(value)) {
     addRepeatedItems(schema, value, path, faults)
     const { items } = schema
-    if (items) { for (const [index, item] of value.entries()) addListFaults(items, item, `${path}[${index}]`, faults) }
+    if (items) { for (const [index, item] of value.entries()) addFormFaults(items, item, `${path}[${index}]`, faults) }
   }
   if (!isObject(value)) return
+  if (schema['x-kubernetes-embedded-resource']) faults.push(...checked(value, IDENTITY, path))
   const { properties = {}, additionalProperties } = schema
   for (const [name, child] of Object.entries(value)) {
     const isField = Object.hasOwn(properties, name)
     const inner = isField ? properties[name] : additionalProperties
     if (isObject(inner as Json) && child !== undefined) {
-      addListFaults(inner as Schema, child, isField ? path ? `${path}.${name}` : name : `${path}[${name}]`, faults)
+      addFormFaults(inner as Schema, child, isField ? path ? `${path}.${name}` : name : `${path}[${name}]`, faults)
     }
   }
 }
@@ -319,40 +318,13 @@ function keysOf(schema: Schema, item: Json): Json {
   return named
 }
 
-const KIND_PREFIX = 'may have mixed case, but should otherwise match: '
+const stated: Check = (value, path) => (value === undefined ? [fault.required(path)] : [])
+const isGroupVersion = (text: Json): boolean => typeof text !== 'string' || (text !== '' && text.split('/').length <= 2)
+const isKindName = (text: Json): boolean =>
+  typeof text !== 'string' || nameProblems(text.toLowerCase(), 'label1035').length === 0
 
-/** Returns the faults of the embedded objects in a value: of their apiVersion and kind. Metadata is not checked. */
-function embeddedFaults(schema: Schema, value: Json, path: string): Cause[] {
-  if (Array.isArray(value)) {
-    const { items } = schema
-    return items ? value.flatMap((item, at) => embeddedFaults(items, item, `${path}[${at}]`)) : []
-  }
-  if (!isObject(value)) return []
-  const { properties = {}, additionalProperties } = schema
-  const own = schema['x-kubernetes-embedded-resource'] ? identityFaults(value, path) : []
-  const below = Object.entries(value).flatMap(([name, child]) => {
-    const isNamed = Object.hasOwn(properties, name)
-    const inner = isNamed ? properties[name] : isObject(additionalProperties as Json) ? additionalProperties : undefined
-    const at = isNamed ? (path ? `${path}.${name}` : name) : `${path}[${name}]`
-    return inner && child !== undefined ? embeddedFaults(inner as Schema, child, at) : []
-  })
-  return [...own, ...below]
-}
-
-function identityFaults({ apiVersion, kind }: JsonObject, path: string): Cause[] {
-  const faults: Cause[] = []
-  const invalid = (field: string, value: Json, detail: string): void =>
-    void faults.push(fault.invalid(`${path}.${field}`, value, detail))
-  if (apiVersion === undefined) faults.push(fault.required(`${path}.apiVersion`))
-  else if (apiVersion === '') invalid('apiVersion', '', 'must not be empty')
-  else if (typeof apiVersion === 'string' && apiVersion.split('/').length > 2) {
-    invalid('apiVersion', apiVersion, `unexpected GroupVersion string: ${apiVersion}`)
-  }
-  if (kind === undefined) faults.push(fault.required(`${path}.kind`))
-  else if (kind === '') invalid('kind', '', 'must not be empty')
-  else if (typeof kind === 'string') {
-    const problems = nameProblems(kind.toLowerCase(), 'label1035')
-    if (problems.length > 0) invalid('kind', kind, KIND_PREFIX + problems.join(','))
-  }
-  return faults
-}
+/** The checks of embedded objects, whose metadata is not checked. */
+const IDENTITY: Checks = [
+  ['apiVersion', stated, must(isGroupVersion, 'must be VERSION or GROUP/VERSION')],
+  ['kind', stated, must(isKindName, 'may have mixed case, but must otherwise be a name')],
+]

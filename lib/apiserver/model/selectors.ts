@@ -10,12 +10,16 @@ import { badRequest, type Cause, fault } from './status.ts'
 
 type Labels = Readonly<Record<string, string>> | undefined
 
-interface Token {
-  readonly type: 'word' | '=' | '==' | '!=' | '!' | '(' | ')' | ',' | '<' | '>' | 'end'
-  readonly text: string
-}
+const TOKEN = /==|!=|[=!(),<>]|[^\s=!(),<>]+/g
+const isWord = (token: string): boolean => /^[^=!(),<>]/.test(token)
 
-const SPECIAL = /^(?:==|!=|[=!(),<>])/
+const COMPARISONS: ReadonlyMap<string, LabelRequirement['operator']> = new Map([
+  ['=', 'in'],
+  ['==', 'in'],
+  ['!=', 'notin'],
+  ['<', 'lt'],
+  ['>', 'gt'],
+])
 
 /** A parsed selector of labels, or of the fields of objects. */
 export interface Selector<T> {
@@ -35,147 +39,84 @@ export function labelSelector(text: string): Selector<Labels> {
 }
 
 class Parser {
-  readonly #tokens: Token[]
+  readonly #text: string
+  readonly #tokens: readonly string[]
   #at = 0
 
   constructor(text: string) {
-    this.#tokens = tokenize(text)
+    this.#text = text
+    this.#tokens = text.match(TOKEN) ?? []
   }
 
   parse(): readonly LabelRequirement[] {
     const requirements: LabelRequirement[] = []
-    const first = this.#peek()
-    if (first.type === 'end') return requirements
-    if (first.type !== 'word' && first.type !== '!') {
-      throw badRequest(`found '${first.text}', expected: !, identifier, or 'end of string'`)
-    }
-    for (;;) {
-      requirements.push(this.#requirement())
-      const token = this.#next()
-      if (token.type === 'end') return requirements
-      if (token.type !== ',') throw badRequest(`found '${token.text}', expected: ',' or 'end of string'`)
-      const following = this.#peek()
-      if (following.type !== 'word' && following.type !== '!') {
-        throw badRequest(`found '${following.text}', expected: identifier after ','`)
-      }
-    }
+    if (this.#tokens.length === 0) return requirements
+    do requirements.push(this.#requirement())
+    while (this.#takes(','))
+    if (this.#peek() !== '') throw this.#refusal()
+    return requirements
   }
 
   #requirement(): LabelRequirement {
-    const negated = this.#peek().type === '!'
-    if (negated) this.#at++
-    const { type, text: key } = this.#next()
-    if (type !== 'word') throw refuse(`found '${key}', expected: identifier`)
-    const problems = qualifiedNameProblems(key)
-    if (problems.length > 0) throw refuse(`<nil>: Invalid value: ${JSON.stringify(key)}: ${problems.join('; ')}`)
-    const following = this.#peek()
-    if (negated || following.type === 'end' || following.type === ',') {
+    const negated = this.#takes('!')
+    const key = this.#word()
+    if (qualifiedNameProblems(key).length > 0) throw this.#refusal()
+    if (negated || this.#peek() === '' || this.#peek() === ',') {
       return { key, operator: negated ? 'absent' : 'exists', values: [] }
     }
-    return this.#comparison(key)
-  }
-
-  #comparison(key: string): LabelRequirement {
-    const { type, text } = this.#next()
-    if (type === 'word' && (text === 'in' || text === 'notin')) {
-      return checked({ key, operator: text, values: this.#values() })
+    for (const operator of ['in', 'notin'] as const) {
+      if (this.#takes(operator)) return this.#checked({ key, operator, values: this.#values() })
     }
-    switch (type) {
-      case '=':
-      case '==':
-        return checked({ key, operator: 'in', values: [this.#value()] })
-      case '!=':
-        return checked({ key, operator: 'notin', values: [this.#value()] })
-      case '<':
-      case '>':
-        return checked({ key, operator: type === '<' ? 'lt' : 'gt', values: [this.#value()] })
-      default:
-        throw refuse(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`)
-    }
-  }
-
-  /** Parses an exact value; a missing value is the empty string. */
-  #value(): string {
-    const { type } = this.#peek()
-    if (type === 'end' || type === ',') return ''
-    const token = this.#next()
-    if (token.type !== 'word') throw refuse(`found '${token.text}', expected: identifier`)
-    return token.text
+    const operator = COMPARISONS.get(this.#next())
+    if (!operator) throw this.#refusal()
+    // A missing value is the empty string.
+    const isMissing = this.#peek() === '' || this.#peek() === ','
+    return this.#checked({ key, operator, values: [isMissing ? '' : this.#word()] })
   }
 
   #values(): readonly string[] {
-    const open = this.#next()
-    if (open.type !== '(') throw refuse(`found '${open.text}' expected: '('`)
-    if (this.#peek().type === ')') {
-      this.#at++
-      return ['']
-    }
-    if (this.#peek().type !== 'word' && this.#peek().type !== ',') {
-      throw refuse(`found '${this.#peek().text}', expected: ',', ')' or identifier`)
-    }
+    if (!this.#takes('(')) throw this.#refusal()
     const values = new Set<string>()
-    for (;;) {
-      const { type, text } = this.#next()
-      const following = this.#peek()
-      if (type === 'word') {
-        values.add(text)
-        if (following.type !== ',' && following.type !== ')') {
-          throw refuse(`found '${following.text}', expected: ',' or ')'`)
-        }
-      } else if (type === ',') {
-        if (values.size === 0 || following.type === ')' || following.type === ',') values.add('')
-      } else throw refuse(`found '${text}', expected: ',', or identifier`)
-      if (following.type === ')') {
-        this.#at++
-        return [...values].sort()
-      }
-    }
+    do values.add(isWord(this.#peek()) ? this.#next() : '')
+    while (this.#takes(','))
+    if (!this.#takes(')')) throw this.#refusal()
+    return [...values].sort()
   }
 
-  #peek(): Token {
-    return this.#tokens[this.#at]!
+  #word(): string {
+    if (!isWord(this.#peek())) throw this.#refusal()
+    return this.#next()
   }
 
-  #next(): Token {
+  /** Returns the next token; empty at the end. */
+  #peek(): string {
+    return this.#tokens[this.#at] ?? ''
+  }
+
+  #next(): string {
     const token = this.#peek()
-    if (token.type !== 'end') this.#at++
+    this.#at++
     return token
   }
-}
 
-function tokenize(text: string): Token[] {
-  const tokens: Token[] = []
-  let rest = text.trimStart()
-  while (rest) {
-    const special = SPECIAL.exec(rest)?.[0]
-    const word = special ?? /^[^\s=!(),<>]+/.exec(rest)![0]
-    tokens.push({ type: special ? special as Token['type'] : 'word', text: word })
-    rest = rest.slice(word.length).trimStart()
+  #takes(token: string): boolean {
+    if (this.#peek() !== token) return false
+    this.#at++
+    return true
   }
-  tokens.push({ type: 'end', text: '' })
-  return tokens
-}
 
-function checked(requirement: LabelRequirement): LabelRequirement {
-  const { key, operator, values } = requirement
-  for (const [index, value] of values.entries()) {
-    if ((operator === 'gt' || operator === 'lt') && !/^-?\d+$/.test(value)) {
-      throw refuse(
-        `values[${index}]: Invalid value: ${
-          JSON.stringify(value)
-        }: for 'Gt', 'Lt' operators, the value must be an integer`,
-      )
-    }
-    const problems = labelValueProblems(value)
-    if (problems.length > 0) {
-      throw refuse(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${problems.join('; ')}`)
-    }
+  #checked(requirement: LabelRequirement): LabelRequirement {
+    const isNumeric = requirement.operator === 'gt' || requirement.operator === 'lt'
+    const isValid = requirement.values.every((value) =>
+      (!isNumeric || /^-?\d+$/.test(value)) && labelValueProblems(value).length === 0
+    )
+    if (!isValid) throw this.#refusal()
+    return requirement
   }
-  return requirement
-}
 
-function refuse(problem: string): Error {
-  return badRequest(`unable to parse requirement: ${problem}`)
+  #refusal(): Error {
+    return badRequest(`unable to parse the label selector ${JSON.stringify(this.#text)}`)
+  }
 }
 
 const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist']

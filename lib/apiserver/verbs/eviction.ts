@@ -5,8 +5,8 @@ import { type Context, type KindRequest, nowIso, putObject, readObject } from '.
 import { readJsonBody } from '../wire/body.ts'
 import { answerJson } from '../wire/respond.ts'
 import { badRequest, errorWithoutReason, fault, forbidden, StatusError } from '../model/status.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../model/json.ts'
-import { type Kind } from '../model/kinds.ts'
+import { type ApiObject, at, clone, isObject, num, putAt } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
 import { selectorMatches } from '../model/selectors.ts'
 import { SUCCESS } from './binding.ts'
 import { conditionsOf, setCondition } from './conditions.ts'
@@ -90,7 +90,7 @@ function checkBudget(context: Context, pod: ApiObject, dryRun: boolean): string 
   }
   const [budget] = budgets
   if (!budget) return undefined
-  const { currentHealthy, desiredHealthy } = numbersOf(budget)
+  const [currentHealthy, desiredHealthy] = healthOf(budget)
   const isReady = conditionsOf(pod).some((each) => each['type'] === 'Ready' && each['status'] === 'True')
   const isAlways = at(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow'
   if (!isReady && (isAlways || (currentHealthy >= desiredHealthy && desiredHealthy > 0))) {
@@ -98,6 +98,10 @@ function checkBudget(context: Context, pod: ApiObject, dryRun: boolean): string 
   }
   countDown(context, kind, budget, pod.metadata.name!, dryRun)
   return undefined
+}
+
+function healthOf(budget: ApiObject): readonly [current: number, desired: number] {
+  return [num(budget, 'status', 'currentHealthy'), num(budget, 'status', 'desiredHealthy')]
 }
 
 const VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -112,7 +116,8 @@ function tooMany(message: string, retryAfterSeconds?: number): StatusError {
 
 function countDown(context: Context, kind: Kind, budget: ApiObject, podName: string, dryRun: boolean): void {
   const { name = '', generation = 0 } = budget.metadata
-  const { observedGeneration, disruptionsAllowed } = numbersOf(budget)
+  const observedGeneration = num(budget, 'status', 'observedGeneration')
+  const disruptionsAllowed = num(budget, 'status', 'disruptionsAllowed')
   const disrupted = at(budget, 'status', 'disruptedPods')
   if (observedGeneration < generation) {
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
@@ -120,7 +125,10 @@ function countDown(context: Context, kind: Kind, budget: ApiObject, podName: str
   if (disruptionsAllowed < 0) {
     throw forbidden({ group: 'policy', plural: 'poddisruptionbudget' }, name, 'pdb disruptions allowed is negative')
   }
-  if (disruptionsAllowed === 0) throw tooMany(refusalOf(budget))
+  if (disruptionsAllowed === 0) {
+    const [healthy, desired] = healthOf(budget)
+    throw tooMany(`The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`)
+  }
   if (dryRun) return
   const next = clone(budget)
   const now = nowIso(context)
@@ -133,26 +141,4 @@ function countDown(context: Context, kind: Kind, budget: ApiObject, podName: str
   const subresource = 'status'
   const writer = { manager: 'kube-apiserver', apiVersion: kind.apiVersion, subresource, now }
   updateObject({ context, kind, subresource, writer, dryRun: false }, budget, next)
-}
-
-function refusalOf(budget: ApiObject): string {
-  const { currentHealthy, desiredHealthy } = numbersOf(budget)
-  const { reason, message }: JsonObject =
-    conditionsOf(budget).find((each) =>
-      each['type'] === 'DisruptionAllowed' && each['status'] === 'False' && each['message']
-    ) ?? {}
-  const start = `The disruption budget ${budget.metadata.name}`
-  if (reason !== 'SyncFailed' && currentHealthy <= desiredHealthy) {
-    return `${start} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`
-  }
-  const why = message ? ` (${String(reason)}): ${String(message)}` : ''
-  const text = reason === 'SyncFailed' ? ` because it failed sync: ${String(message)}` : why
-  return `${start} does not allow evicting pods currently${text}`
-}
-
-const NUMBERS = ['observedGeneration', 'disruptionsAllowed', 'currentHealthy', 'desiredHealthy'] as const
-
-function numbersOf({ status }: ApiObject): Record<typeof NUMBERS[number], number> {
-  const entries = NUMBERS.map((name) => [name, Number(at(status, name) ?? 0)] as const)
-  return Object.fromEntries(entries) as ReturnType<typeof numbersOf>
 }

@@ -81,8 +81,7 @@ function subjectOf({ spec }: ApiObject): User {
 
 /** Returns an access review with its status. `fields`: the fields that its metadata may have. */
 function decided(access: Access, review: ApiObject, user: User, fields: readonly string[]): JsonObject {
-  const faults = [...specFaults(review), ...metadataFaults(review, fields)]
-  if (fields.includes('namespace')) faults.push(...placeFaults(review))
+  const faults = reviewFaults(review, fields)
   // The real server names no kind here.
   if (faults.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', faults)
   const { allowed, reason } = access.decide(attributesOf(review['spec'], user))
@@ -132,39 +131,22 @@ function rulesStatus({ access }: Context, review: ApiObject, user: User): JsonOb
   }
 }
 
-function specFaults({ kind, spec }: ApiObject): Cause[] {
-  const faults: Cause[] = []
-  const resource = at(spec, 'resourceAttributes')
-  const plain = at(spec, 'nonResourceAttributes')
-  if (isObject(resource) && isObject(plain)) {
-    const detail = 'cannot be specified in combination with resourceAttributes'
-    faults.push(fault.invalid('spec.nonResourceAttributes', plain, detail))
-  }
-  if (!isObject(resource) && !isObject(plain)) {
-    const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
-    faults.push(fault.invalid('spec.resourceAttributes', null, problem))
-  }
-  if (kind !== 'SelfSubjectAccessReview' && !at(spec, 'user') && !strings(at(spec, 'groups'))) {
-    faults.push(fault.invalid('spec.user', '', 'at least one of user or group must be specified'))
-  }
-  return faults
-}
-
-function metadataFaults({ metadata }: ApiObject, allowed: readonly string[]): Cause[] {
-  if (Object.keys(metadata).every((name) => allowed.includes(name))) return []
-  return [fault.invalid('metadata', metadata, 'must be empty except for the namespace of a local review')]
-}
-
-function placeFaults({ metadata, spec }: ApiObject): Cause[] {
-  const resource = at(spec, 'resourceAttributes')
-  const plain = at(spec, 'nonResourceAttributes')
-  const namespace = at(resource, 'namespace') ?? ''
-  const faults: Cause[] = []
-  if (isObject(resource) && namespace !== metadata.namespace) {
-    faults.push(fault.invalid('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace'))
-  }
-  if (isObject(plain)) {
-    faults.push(fault.invalid('spec.nonResourceAttributes', plain, 'disallowed on this kind of request'))
-  }
-  return faults
+function reviewFaults({ kind, metadata, spec }: ApiObject, fields: readonly string[]): Cause[] {
+  const [resource, plain] = [at(spec, 'resourceAttributes'), at(spec, 'nonResourceAttributes')]
+  const [ofResource, ofPath] = [isObject(resource), isObject(plain)]
+  const isLocal = fields.includes('namespace')
+  const hasSubject = kind === 'SelfSubjectAccessReview' || at(spec, 'user') || strings(at(spec, 'groups'))
+  const isElsewhere = (at(resource, 'namespace') ?? '') !== metadata.namespace
+  const wrong: readonly (readonly [isWrong: boolean, path: string, detail: string])[] = [
+    [ofPath && (ofResource || isLocal), 'spec.nonResourceAttributes', 'not with resourceAttributes or a namespace'],
+    [!ofPath && !ofResource, 'spec.resourceAttributes', 'it or nonResourceAttributes must be specified'],
+    [!hasSubject, 'spec.user', 'at least one of user or group must be specified'],
+    [isLocal && ofResource && isElsewhere, 'spec.resourceAttributes.namespace', 'must match metadata.namespace'],
+    [
+      Object.keys(metadata).some((name) => !fields.includes(name)),
+      'metadata',
+      'must be empty except for the namespace of a local review',
+    ],
+  ]
+  return wrong.flatMap(([isWrong, path, detail]) => isWrong ? [fault.invalid(path, null, detail)] : [])
 }

@@ -42,8 +42,7 @@ export function requestToken(asked: KindRequest): HttpResponse {
     : [ISSUER]
   const seconds = Number(spec['expirationSeconds'])
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS) {
-    const bound = seconds < MIN_SECONDS ? 'less than 10 minutes' : 'larger than 2^32 seconds'
-    const detail = `may not specify a duration ${bound}`
+    const detail = `must be between ${MIN_SECONDS} and ${MAX_SECONDS}`
     throw invalid(TOKEN_REQUEST, '', [fault.invalid('spec.expirationSeconds', seconds, detail)])
   }
   admitUnstored(asked, TOKEN_REQUEST, request)
@@ -84,17 +83,11 @@ function boundTo(
   if (!isObject(ref)) return {}
   const { kind = '', apiVersion = '', name = '', uid = '' } = ref as Record<string, string>
   const plural = Object.hasOwn(BOUND, kind) ? BOUND[kind]! : ''
-  const [group, version] = groupVersion(apiVersion)
-  if (!plural || group !== '') {
-    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`)
-  }
+  if (!plural || apiVersion.includes('/')) throw badRequest(`cannot bind a token to a ${kind} of ${apiVersion}`)
   const bound = context.kinds.find('', 'v1', plural)!
   const object = readObject({ context, kind: bound, route: { ...route, name } })
   if (kind === 'Pod' && at(object, 'spec', 'serviceAccountName') !== route.name) {
-    const account = JSON.stringify(route.name)
-    throw badRequest(
-      `cannot bind token for serviceaccount ${account} to pod running with different serviceaccount name.`,
-    )
+    throw badRequest(`the pod runs as another service account than ${route.name}`)
   }
   if (uid && uid !== object.metadata.uid) {
     const detail = `the UID in the bound object reference (${uid}) does not match the UID in record. ` +
@@ -109,12 +102,6 @@ function boundTo(
 }
 
 const BOUND: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' }
-
-function groupVersion(apiVersion: string): readonly [group: string, version: string] {
-  const parts = apiVersion.split('/')
-  if (parts.length > 2) return ['', '']
-  return parts.length === 2 ? [parts[0]!, parts[1]!] : ['', apiVersion]
-}
 
 function refOf({ metadata }: ApiObject): Ref {
   return { name: metadata.name!, uid: metadata.uid! }
