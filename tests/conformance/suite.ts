@@ -1,19 +1,12 @@
 /** The conformance cases of an API server. */
-import { APPLY_CASES } from './apply.ts'
 import { Api, type Case, type SharedKinds } from './api.ts'
 import { CONVERSION_CASES } from './conversions.ts'
-import { CUSTOM_CASES } from './custom.ts'
 import { DEFAULT_CASES } from './defaults.ts'
-import { DELETION_CASES } from './deletion.ts'
-import { DISCOVERY_CASES } from './discovery.ts'
 import { LIMIT_CASES } from './limits.ts'
-import { LIST_CASES } from './lists.ts'
 import { MANIFEST_CASES } from './manifests.ts'
 import { OBJECT_CASES } from './objects.ts'
 import { ODD_CASES } from './odd_values.ts'
 import { POLICY_CASES } from './policies.ts'
-import { PATCH_CASES } from './patches.ts'
-import { WATCH_CASES } from './watches.ts'
 import { WEBHOOK_CASES } from './webhooks.ts'
 import { ACCESS_CASES } from './access.ts'
 import { CEL_CASES } from './cel.ts'
@@ -25,7 +18,6 @@ import type { Transport } from '../../lib/core/transport.ts'
 
 /** Cases of what all clients of a server share, like discovery, webhooks and default classes. They run one at a time. */
 export const ALONE_CASES: readonly Case[] = [
-  ...DISCOVERY_CASES,
   ...WEBHOOK_CASES,
   ...CONVERSION_CASES,
   ...WIRE_CASES,
@@ -39,12 +31,6 @@ export const ALONE_CASES: readonly Case[] = [
 /** Cases that see only their own objects. Many may run at the same time. */
 export const SEPARATE_CASES: readonly Case[] = [
   ...OBJECT_CASES,
-  ...PATCH_CASES,
-  ...APPLY_CASES,
-  ...DELETION_CASES,
-  ...LIST_CASES,
-  ...WATCH_CASES,
-  ...CUSTOM_CASES,
   ...DEFAULT_CASES,
   ...ACCESS_CASES,
   ...CEL_CASES,

@@ -2,8 +2,6 @@
 import type { Case } from './api.ts'
 import { casesOf } from './transcript.ts'
 import { APPLY_SCRIPTS } from './verbs_applies.ts'
-import { DECODING_SCRIPTS } from './verbs_decoding.ts'
-import { DELETE_SCRIPTS } from './verbs_deletes.ts'
 import { FOUND_SCRIPTS } from './verbs_found.ts'
 import { KIND_SCRIPTS } from './verbs_kinds.ts'
 import { LIST_SCRIPTS } from './verbs_lists.ts'
@@ -15,9 +13,7 @@ import { WRITE_SCRIPTS } from './verbs_writes.ts'
 export const VERB_CASES: readonly Case[] = [
   ...casesOf('verbs_lists', LIST_SCRIPTS),
   ...casesOf('verbs_writes', WRITE_SCRIPTS),
-  ...casesOf('verbs_decoding', DECODING_SCRIPTS),
   ...casesOf('verbs_patches', PATCH_SCRIPTS),
-  ...casesOf('verbs_deletes', DELETE_SCRIPTS),
   ...casesOf('verbs_applies', APPLY_SCRIPTS),
   ...casesOf('verbs_watches', WATCH_SCRIPTS),
   ...casesOf('verbs_found', FOUND_SCRIPTS),

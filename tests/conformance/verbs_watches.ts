@@ -1,5 +1,7 @@
 /** Scripts of watches. The answers are recorded. */
-import { type Script, script } from './transcript.ts'
+import { cm, foo, type Script, script } from './transcript.ts'
+
+const INITIAL = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
 export const WATCH_SCRIPTS: readonly Script[] = [
   script('verbs: options that a watch refuses', [
@@ -17,5 +19,24 @@ export const WATCH_SCRIPTS: readonly Script[] = [
     'GET cm?watch=true&limit=x',
     'GET cm?watch=true&fieldSelector=data.k%3Dv',
     'GET cm/a?watch=true&fieldSelector=metadata.name%3Db',
+  ]),
+  script('verbs: initial events with and without bookmarks', [
+    ['POST cm', cm('a')],
+    ['POST cm', cm('b', {}, { labels: { x: 'y' } })],
+    `WATCH 3 cm?${INITIAL} ? metadata.name metadata.annotations kind apiVersion`,
+    `WATCH 2 cm?${INITIAL}&labelSelector=x%3Dy ? metadata.name metadata.annotations`,
+    `WATCH 1 cm?${INITIAL}&labelSelector=x%3Dnone ? metadata.name metadata.annotations`,
+    `WATCH 3 cm?${INITIAL}&resourceVersion=0 ? metadata.name metadata.annotations`,
+    `WATCH 3 cm?${INITIAL}&resourceVersion={0.metadata.resourceVersion} ? metadata.name metadata.annotations`,
+    'WATCH 2 cm?sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
+    ['POST foos', foo('a')],
+    `WATCH 2 foos?${INITIAL} ? metadata.name metadata.annotations kind apiVersion spec`,
+    `GET foos/a?watch=true&${INITIAL}`,
+  ]),
+  script('verbs: bookmarks after the first events of a watch without a version', [
+    ['POST cm', cm('a')],
+    'WATCH 2 cm?allowWatchBookmarks=true ? metadata.name metadata.annotations',
+    'WATCH 2 cm?allowWatchBookmarks=true&resourceVersion=0 ? metadata.name metadata.annotations',
+    `WATCH 1 cm?${INITIAL}&resourceVersion=99999999`,
   ]),
 ]

@@ -1,12 +1,17 @@
-/** Scripts of creates and updates. The answers are recorded. */
+/** Scripts of creates, updates and deletions, and of strict decoding. The answers are recorded. */
 import type { Body } from './api.ts'
-import { cm, deploy, foo, type Script, script, type StepBody } from './transcript.ts'
+import { cm, deploy, foo, type Script, script, type Step, type StepBody } from './transcript.ts'
 
 const edited = (change: (object: Body) => unknown, index = -1): StepBody => (answers: readonly Body[]) => {
   const object = structuredClone(answers.at(index))
   change(object)
   return object
 }
+
+const ODD = { ...cm('a', { k: 'v' }, { odd: 1, labels: { a: 'b' } }), Data: {}, extra: { x: 1 }, zeta: 1 }
+const make = (...names: readonly string[]): readonly Step[] =>
+  names.map((name) => ['POST foos', foo(name, { size: 1 }, { labels: { n: name, all: 'yes' } })])
+const DELETING = 'metadata.finalizers metadata.deletionGracePeriodSeconds metadata.generation'
 
 export const WRITE_SCRIPTS: readonly Script[] = [
   script('verbs: generateName', [
@@ -117,5 +122,29 @@ export const WRITE_SCRIPTS: readonly Script[] = [
     'GET deploy/nope/scale',
     'GET foos/nope/status',
     ['PUT foos/nope/status', foo('nope')],
+  ]),
+  script('verbs: unknown fields of a built-in kind', [
+    ['POST cm?fieldValidation=Strict', ODD],
+    ['POST cm?fieldValidation=Warn', ODD],
+    ['PUT cm/a?fieldValidation=Strict', ODD],
+    ['PUT cm/a', ODD],
+    ['PUT cm/a?fieldValidation=Ignore', ODD],
+    ['MERGE cm/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 } }],
+    ['MERGE cm/a', { odd: 1, metadata: { odd: 2 } }],
+    ['STRATEGIC cm/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 } }],
+    ['STRATEGIC cm/a', { odd: 1, metadata: { odd: 2 } }],
+    ['JSON cm/a?fieldValidation=Strict', [{ op: 'add', path: '/odd', value: 1 }]],
+    ['JSON cm/a', [{ op: 'add', path: '/odd', value: 1 }]],
+    ['JSON cm/a?fieldValidation=Strict', [{ op: 'add', path: '/data/x', value: '1', odd: 1 }]],
+  ]),
+  script('verbs: propagation policies in the query', [
+    ...make('a', 'b', 'c'),
+    `DELETE foos/a?propagationPolicy=Foreground ? ${DELETING}`,
+    `DELETE foos/b?orphanDependents=true ? ${DELETING}`,
+    ['DELETE foos/c?propagationPolicy=Foreground', { propagationPolicy: 'Background' }],
+    'DELETE foos/a?propagationPolicy=Sideways',
+    'DELETE foos/a?gracePeriodSeconds=x',
+    'DELETE foos/a?orphanDependents=true&propagationPolicy=Orphan',
+    'DELETE foos/a?gracePeriodSeconds=-1',
   ]),
 ]

@@ -4,7 +4,7 @@ import { encodeBase64 } from '../../lib/core/base64.ts'
 import { type Api, type Body, type Case, caseOf, MERGE } from './api.ts'
 import { CLOSED_URL, RawResponse, type Responder } from './hooks.ts'
 import { lineOf, recordedCase } from './recording.ts'
-import { casesOf, cm, deploy, foo, type Script, statusText, type Step } from './transcript.ts'
+import { casesOf, cm, deploy, foo, type Script, script, statusText, type Step } from './transcript.ts'
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1'
 const PATHS = {
@@ -240,6 +240,10 @@ const CLOSED = { clientConfig: { url: CLOSED_URL } }
 const MANAGED = 'data metadata.managedFields'
 
 export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
+  script('a configuration with two webhooks of one name is Invalid', [[
+    `POST ${PATHS.Mutating}?dryRun=All`,
+    configuration('Mutating', 'a', [IDLE, IDLE]),
+  ]]),
   recordedCase('webhooks', 'wrong webhook configurations', async function* (api) {
     const hook = webhook(api, 'ok.example.com', {})
     for (const wrong of BROKEN) {
