@@ -136,6 +136,20 @@ const CASES: readonly Script[] = [
       metadata: { name: 'nones.{group}' },
     }]],
   },
+  {
+    name: 'base64 loses its line breaks',
+    steps: [[
+      'POST /api/v1/namespaces/{ns}/secrets?dryRun=All ? data',
+      { apiVersion: 'v1', kind: 'Secret', metadata, data: { a: 'aGVs\nbG8=\r\n', b: '' } },
+    ]],
+  },
+  {
+    name: 'a dry run of a create keeps a resourceVersion',
+    steps: ['7', 'x', ''].map((resourceVersion): Step => [
+      'POST cm?dryRun=All ? metadata.resourceVersion',
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', resourceVersion } },
+    ]),
+  },
 ]
 
 function ingress(more: object): Body {

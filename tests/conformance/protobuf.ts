@@ -180,4 +180,11 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       sending('DELETE cm/a', envelope(apiVersion, 'DeleteOptions')),
     ]),
   },
+  caseOf('protobuf: answers are JSON for clients that accept protobuf alone', async (api) => {
+    const answer = await api.request('GET', api.configMaps, undefined, { accept: PROTOBUF })
+    assert.equal(answer.status, 200)
+    assert.match(answer.headers['content-type']!, /^application\/json/)
+    const missing = await api.request('GET', `${api.configMaps}/a`, undefined, { accept: PROTOBUF })
+    assert.equal(missing.body.code, 404)
+  }),
 ])

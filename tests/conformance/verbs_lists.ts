@@ -101,4 +101,12 @@ export const LIST_SCRIPTS: readonly Script[] = [
     'GET /apis/apps/v1/namespaces/{ns}/replicasets?fieldSelector=status.replicas%3D1',
     'GET /apis/batch/v1/namespaces/{ns}/jobs?fieldSelector=status.successful%3D1',
   ]),
+  script('verbs: malformed label selectors of a custom kind, a watch and a deletion of a collection', [
+    'GET foos?labelSelector=a%3Db%3Dc',
+    'GET foos?watch=true&labelSelector=a%3Db%3Dc',
+    'DELETE foos?labelSelector=a%3Db%3Dc',
+    'DELETE cm?labelSelector=a%3Db%3Dc',
+    'DELETE cm?fieldSelector=data.x%3D1',
+    'GET cm?watch=1&fieldSelector=data.x%3D1',
+  ]),
 ]
