@@ -312,6 +312,11 @@ test('a version that goes is warned of if objects were written in it: the API se
   const object = { apiVersion: 'example.com/v2', kind: 'Site', metadata: at('a'), spec: { size: 4 } }
   const apply = api.patch({ resource: next, ...at('a') }, 'apply', object, { fieldManager: 'x' })
   await assert.rejects(apply, /request to convert CR to an invalid group\/version: example\.com\/v1/)
+  const other = setup()
+  await installCrds([old, next], other.dependencies, never)
+  await other.api.create({ resource: next, ...metadata }, { metadata, spec: { size: 3 } }, {})
+  await installCrds([next], other.dependencies, never)
+  assert.deepEqual(other.lines.filter((line) => line.startsWith('warn')), [])
 })
 
 test('objects are read only if the schema became narrower, page by page, and few are named', async () => {
