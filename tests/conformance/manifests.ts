@@ -6,7 +6,6 @@ import { casesOf, cm, type Script, script, type Step } from './transcript.ts'
 const CONTAINER = { name: 'main', image: 'nginx:1' }
 const metadata = { name: 'x' }
 
-
 /** Creates a definition in a group, and reads its conditions. */
 function definition(group: string, approved?: string): readonly Step[] {
   const name = `manifests.${group}`

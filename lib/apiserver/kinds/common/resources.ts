@@ -12,7 +12,7 @@ export function amountOf(text: Json | undefined): number {
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage']
 
 /** Returns the problems of the name of a container's resource. */
-function resourceNameProblems(name: string): string[] {
+export function resourceNameProblems(name: string): string[] {
   const problems = qualifiedNameProblems(name)
   if (problems.length > 0 || name.includes('/') || STANDARD.includes(name) || name.startsWith('hugepages-')) {
     return problems

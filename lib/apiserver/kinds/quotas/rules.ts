@@ -1,12 +1,17 @@
-/** The rules of ResourceQuotas and LimitRanges, whose amounts are not checked. */
+/** The rules of ResourceQuotas and LimitRanges. */
 import { type JsonObject, list, objectAt } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { unchanged } from '../../model/checks.ts'
+import { limitRangeFaults, quotaFaults } from './checks.ts'
 
-export const QUOTA_RULES: Partial<Rules> = { validate: (quota, old) => unchanged(quota, old, 'spec.scopes') }
+export const QUOTA_RULES: Partial<Rules> = {
+  validate: (quota, old) => [...quotaFaults(quota, 'spec', 'hard'), ...unchanged(quota, old, 'spec.scopes')],
+  validateStatus: (quota) => [...quotaFaults(quota, 'status', 'hard'), ...quotaFaults(quota, 'status', 'used')],
+}
 
 export const LIMIT_RANGE_RULES: Partial<Rules> = {
   createOnUpdate: true,
+  validate: limitRangeFaults,
   defaults(range) {
     for (const item of list(range, 'spec', 'limits')) if (item['type'] === 'Container') limitDefaults(item)
   },
