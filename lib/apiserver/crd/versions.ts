@@ -159,7 +159,7 @@ const SCALE: Checks = [
 
 /** Unlike {@link oneOf}, another value is `Invalid`. */
 function among(...values: readonly string[]): Check {
-  return must((value) => values.includes(String(value)), `must be one of ${values.join(', ')}`)
+  return must((value) => values.includes(String(value)), `must be one of ${values.join(',')}`)
 }
 
 const COLUMN: Checks = [
