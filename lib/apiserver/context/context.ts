@@ -4,7 +4,7 @@ import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Access } from '../access/access.ts'
 import { type ApiObject, at, instant, isObject, type Json, type JsonObject, jsonOf } from '../model/json.ts'
-import { jsonType, unregistered, wrongType } from '../model/go_text.ts'
+import { jsonType, wrongType } from '../model/go_text.ts'
 import type { Kind } from '../model/kinds.ts'
 import type { Call, Kinds, ResourceRoute } from '../model/routes.ts'
 import type { Schema } from '../model/schema.ts'
@@ -166,9 +166,9 @@ export function reportStrictFaults(
 
 /** Reads the object of a request body, with defaults. */
 export function readBody(request: Omit<KindRequest, 'route'>): ApiObject {
-  const { context, kind, call } = request
+  const { kind, call } = request
   const value = readJsonBody(call, kind)
-  checkIdentity(context, kind, value)
+  checkIdentity(kind, value)
   const { object, unknown } = decodeObject(kind, value as JsonObject)
   reportStrictFaults(request, strictFaults(unknown), (list) => cannotHandle(kind, list))
   setDefaults(kind, object)
@@ -176,62 +176,30 @@ export function readBody(request: Omit<KindRequest, 'route'>): ApiObject {
 }
 
 function cannotHandle(kind: Kind, reason: string): StatusError {
-  return mismatch(kind, kind.kind, kind.version, reason)
+  const version = JSON.stringify(kind.version)
+  return badRequest(`${kind.kind} in version ${version} cannot be handled as a ${kind.kind}: ${reason}`)
 }
 
 /** Throws if the body is of a different kind than the URL. Built-in kinds may omit apiVersion and kind. */
-function checkIdentity(context: Context, kind: Kind, value: Json): void {
-  if (!isObject(value)) {
-    throw badRequest(`the body is of the type ${jsonType(value)}, not an object`)
-  }
+function checkIdentity(kind: Kind, value: Json): void {
+  if (!isObject(value)) throw badRequest(`the body is of the type ${jsonType(value)}, not an object`)
   const { apiVersion, kind: given } = value
-  const expected = kind.apiVersion
-  if (kind.custom) {
-    const missing = given ? (apiVersion ? '' : 'apiVersion') : 'Kind'
-    if (missing) {
-      throw badRequest(
-        `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing`,
-      )
-    }
+  if (kind.custom && !(given && apiVersion)) throw badRequest(`a ${kind.kind} must have an apiVersion and a kind`)
+  const isOther = given && given !== kind.kind
+  if ((apiVersion && apiVersion !== kind.apiVersion) || (isOther && !kind.custom)) {
+    throw badRequest(
+      `the object provided is a ${given ?? kind.kind} of ${apiVersion}, not a ${kind.kind} of ${kind.apiVersion}`,
+    )
   }
-  if (apiVersion && apiVersion !== expected) {
-    if (kind.custom) throw wrongVersion(kind, String(apiVersion))
-    throw otherKind(context, kind, String(given ?? kind.kind), String(apiVersion))
+  if (isOther) {
+    const problem = fault.invalid('kind', given, `must be ${kind.kind}`)
+    throw invalid({ group: kind.group, kind: String(given) }, nameOf(value), [problem])
   }
-  if (given && given !== kind.kind) {
-    if (kind.custom) {
-      throw invalid(
-        { group: kind.group, kind: String(given) },
-        nameOf(value),
-        [fault.invalid('kind', given, `must be ${kind.kind}`)],
-      )
-    }
-    throw otherKind(context, kind, String(given), expected)
-  }
-}
-
-/** Returns the error of a body of another kind than the URL. */
-function otherKind(context: Context, kind: Kind, given: string, apiVersion: string): StatusError {
-  if (!isKnownType(context, given, apiVersion)) {
-    return mismatch(kind, given, apiVersion.split('/').pop()!, unregistered(given, apiVersion))
-  }
-  if (given === kind.kind) return wrongVersion(kind, apiVersion)
-  return mismatch(kind, given, apiVersion.split('/').pop()!, 'it is of another kind')
 }
 
 /** Returns whether a type is a built-in one. */
 export function isKnownType({ kinds }: Context, kind: string, apiVersion: string): boolean {
   return kinds.all().some((each) => !each.custom && each.kind === kind && each.apiVersion === apiVersion)
-}
-
-function wrongVersion(kind: Kind, apiVersion: string): StatusError {
-  return badRequest(
-    `the API version in the data (${apiVersion}) does not match the expected API version (${kind.apiVersion})`,
-  )
-}
-
-function mismatch(kind: Kind, given: string, version: string, reason: string): StatusError {
-  return badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind.kind}: ${reason}`)
 }
 
 function nameOf(value: JsonObject): string {

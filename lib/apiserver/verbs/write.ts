@@ -224,22 +224,12 @@ export function invalidOptions(kind: string, faults: readonly Cause[]): Error {
 
 function managerFaults(manager: string): Cause[] {
   const isLong = new TextEncoder().encode(manager).length > MAX_MANAGER_BYTES
-  const faults = isLong ? [fault.tooLong('fieldManager', MAX_MANAGER_BYTES)] : []
-  let position = 0
-  for (const char of manager) {
-    // Go prints letters, marks, numbers, punctuation, symbols and the ASCII space.
-    if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) {
-      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
-      const shown = JSON.stringify(manager).replace(/\\u00([01][0-9a-f])/g, '\\x$1')
-      faults.push({
-        reason: 'FieldValueInvalid',
-        field: 'fieldManager',
-        message: `Invalid value: ${shown}: invalid character U+${code} (at position ${position})`,
-      })
-    }
-    position += new TextEncoder().encode(char).length
-  }
-  return faults
+  // Go prints letters, marks, numbers, punctuation, symbols and the ASCII space.
+  const isPrintable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(manager)
+  return [
+    ...(isLong ? [fault.tooLong('fieldManager', MAX_MANAGER_BYTES)] : []),
+    ...(isPrintable ? [] : [fault.invalid('fieldManager', manager, 'must have printable characters only')]),
+  ]
 }
 
 /** Returns the fault of `dryRun` values other than `All`. */
