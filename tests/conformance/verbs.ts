@@ -7,7 +7,6 @@ import { KIND_SCRIPTS } from './verbs_kinds.ts'
 import { LIST_SCRIPTS } from './verbs_lists.ts'
 import { PATCH_SCRIPTS } from './verbs_patches.ts'
 import { RATCHETING_SCRIPTS } from './verbs_ratcheting.ts'
-import { WATCH_SCRIPTS } from './verbs_watches.ts'
 import { WRITE_SCRIPTS } from './verbs_writes.ts'
 
 export const VERB_CASES: readonly Case[] = [
@@ -15,7 +14,6 @@ export const VERB_CASES: readonly Case[] = [
   ...casesOf('verbs_writes', WRITE_SCRIPTS),
   ...casesOf('verbs_patches', PATCH_SCRIPTS),
   ...casesOf('verbs_applies', APPLY_SCRIPTS),
-  ...casesOf('verbs_watches', WATCH_SCRIPTS),
   ...casesOf('verbs_found', FOUND_SCRIPTS),
   ...casesOf('verbs_ratcheting', RATCHETING_SCRIPTS),
   ...casesOf('verbs_kinds', KIND_SCRIPTS),

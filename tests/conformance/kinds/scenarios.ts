@@ -1,8 +1,8 @@
 /** The scenarios of built-in kinds whose answers are recorded. */
-import { type Body, MERGE } from '../api.ts'
+import { type Body, type Case, MERGE } from '../api.ts'
 import { collectionOf, type Sample, SAMPLES } from './objects.ts'
 import { RULE_SAMPLES, type RuleSample } from './rules.ts'
-import type { Scenario, Step } from './recorded.ts'
+import { casesOf, type Scenario, type Step } from './recorded.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 
@@ -238,11 +238,11 @@ const REFUSALS: Scenario = {
   ],
 }
 
-export const SCENARIOS: readonly Scenario[] = [
+export const KIND_CASES: readonly Case[] = casesOf([
   REFUSALS,
   ...SCALES,
   ...CHANGES,
   ...discovery(),
   ...SAMPLES.map(scenarioOf),
   ...RULE_SAMPLES.map(rulesOf),
-]
+])

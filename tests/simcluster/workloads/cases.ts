@@ -599,14 +599,8 @@ function sorted(value: unknown): unknown {
       )
   }
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).filter(([name]) => !/Time$|^resourceVersion$/.test(name)).toSorted((
-      [a],
-      [b],
-    ) => (a < b ? -1 : 1)).map((
-      [name, each],
-    ) => [name, sorted(each)]),
-  )
+  const kept = Object.keys(value).filter((name) => !/Time$|^resourceVersion$/.test(name)).sort()
+  return Object.fromEntries(kept.map((name) => [name, sorted((value as Record<string, unknown>)[name])]))
 }
 
 /** Returns the lines that another list has fewer times. */
