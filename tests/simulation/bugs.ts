@@ -147,8 +147,8 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   [
     'an answer of a write counts for all watches',
     'cache/own_writes_state',
-    'return isNewerVersion(version, this.#seen)\n  }\n\n  /**\n   * Drops',
-    'return true\n  }\n\n  /**\n   * Drops',
+    'return isNewerVersion(version, this.#seen)\n  }\n\n  /** Drops',
+    'return true\n  }\n\n  /** Drops',
   ],
   [
     'a finalizer is not removed',
@@ -204,8 +204,8 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   [
     '`read: live` lists what the kind does not select',
     'cache/cached_reader',
-    'const informers = this.#cache.informersOf(resource, options.namespace) ?? []',
-    'const informers: readonly Informer[] = []',
+    'const all = this.#cache.informersOf(resource, namespace) ?? []',
+    'const all: readonly Informer[] = []',
   ],
   [
     '`read: live` gets what the kind does not select',
