@@ -143,6 +143,7 @@ function spacesOf(what: string, namespaces: CacheOptions['namespaces']): Map<str
   return spaces
 }
 
+/** Returns each option from the first entry that has it. */
 function firstOf(all: readonly SelectionOptions[]): SelectionOptions {
   const first = <K extends keyof SelectionOptions>(key: K): SelectionOptions[K] =>
     all.find((each) => each[key] !== undefined)?.[key]
@@ -154,6 +155,7 @@ export function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
   return describeOptions(wanted) === DEFAULT_OPTIONS || jsonEqual(comparable(wanted), comparable(known))
 }
 
+/** Returns the options with the namespaces in one form. */
 function comparable({ namespaces, ...options }: CacheOptions): object {
   const spaces = spacesOf('', namespaces)
   return { ...options, spaces: spaces && Object.fromEntries(spaces), selector: labelsOf(namespaces) }

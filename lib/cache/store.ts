@@ -40,7 +40,7 @@ export type Deltas<T extends KubeObject = KubeObject> = Snapshot<Delta<T>>
 export interface StoreReader<T extends KubeObject = KubeObject> {
   readonly size: number
   get(key: string): T | undefined
-  /** Returns all objects, or those of one namespace in the same order, by an index as {@link lookup} does. */
+  /** Returns all objects; or the objects of one namespace in the same order, by an index, see {@link lookup}. */
   values(namespace?: string): IterableIterator<T>
   /**
    * Returns the objects that an index has for a key. An index is built synchronously at its first use, and then kept.

@@ -96,9 +96,10 @@ export async function runCommand(args: readonly string[], context: Context): Pro
     context.print(helpOf(first, command))
     return 0
   }
-  const { file } = values
-  const isLoaded = command.file === 'operator.ts' && command.passes
-  if (isLoaded && !(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
+  // A command that takes arguments for the runtime runs the file in it.
+  if (command.file && command.passes && !(await exists(values.file))) {
+    throw new Error(`Cannot load ${values.file}: there is no such file`)
+  }
   const ended = await command.run(values, context)
   return typeof ended === 'number' ? ended : ended === false ? 1 : 0
 }

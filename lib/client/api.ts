@@ -76,7 +76,10 @@ export interface Written {
   readonly created: boolean
 }
 
-/** Compares versions: the server keeps one if a write changes nothing, and if the last finalizer goes. */
+/**
+ * Compares versions: the server keeps the version if a write changes nothing, and if it deletes the object with the
+ * last finalizer.
+ */
 export function resultOf(written: Written, before: object | undefined): 'created' | 'changed' | 'unchanged' {
   if (written.created) return 'created'
   const metadata = written.object.metadata as KubeObject['metadata'] | undefined

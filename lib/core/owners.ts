@@ -6,7 +6,10 @@
  */
 import type { KubeObject, OwnerReference } from './objects.ts'
 
-/** Returns the reference to the controller of an object, for which a foreground deletion of the owner waits. */
+/**
+ * Returns the reference that makes `owner` the controller of an object. A foreground deletion of the owner waits for
+ * the object.
+ */
 function controllerReference(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner
   if (!metadata.uid) {

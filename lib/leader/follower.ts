@@ -20,7 +20,7 @@ import {
 import { LeaseLock } from './lease_lock.ts'
 import { ACQUIRE_JITTER, type Lease, type LeaseTimings } from './lease_state.ts'
 
-// Loaded with it.
+// In the same file beside mod.js: an election needs both.
 export { LeaseLock }
 
 export interface FollowerOptions extends RandomPartEnvironment {

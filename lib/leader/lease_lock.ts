@@ -48,7 +48,7 @@ export class LeaseLock {
   /** The Lease as last written or read. */
   #lease: Lease | undefined
   #observed: Observation | undefined
-  /** The last `acquireTime` sent; undefined after another holder was read. Another process has another one. */
+  /** The last `acquireTime` sent; undefined after another holder was read. It tells processes of one name apart. */
   #acquired: string | undefined
 
   constructor(options: LeaseCandidate, callbacks: Pick<Callbacks, 'observed' | 'slowPath'>) {

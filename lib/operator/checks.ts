@@ -229,7 +229,7 @@ function mayBeCron(cron: string): boolean {
       words.every((word, at) => word.split(/[/#]\d+|\D/).every((number) => +number <= LARGEST.at(at - words.length)!))
 }
 
-/** @throws TypeError with the place in the user's file, for a task of another's name, and for what is no schedule. */
+/** @throws TypeError with the place in the user's file, if the name is taken or the schedule is invalid. */
 export function checkTask({ tasks }: OperatorDescription, { name, task, schedule, declaredAt }: TaskDescription): void {
   const refuse = (what: string): never =>
     refuseAt(declaredAt, `Cannot ${schedule ? 'schedule' : 'add'} "${name}": ${what}`)

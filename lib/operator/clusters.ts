@@ -84,7 +84,10 @@ export class Clusters {
     return found
   }
 
-  /** Whether a cluster's watched kinds, without those optional by themselves, are listed and no watch fails now. */
+  /**
+   * Whether the kinds watched in a cluster are listed and no watch fails now. Kinds that are optional by themselves do
+   * not count.
+   */
   isReady(cluster: OtherCluster | undefined): boolean {
     const of = this.of(cluster)
     const mayMiss = this.mayMiss.get(of)!

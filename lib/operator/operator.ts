@@ -125,8 +125,8 @@ export interface Operator {
    * tries, are skipped. With leader election, the times of the last runs are kept in an annotation of the Lease: times
    * that passed while no replica led are made up for by one run.
    *
-   * @throws TypeError if it is no expression with numbers in their ranges, the time zone is invalid, or a task or a
-   * schedule has the same name. The start, also that of a world, refuses an expression that no date fits.
+   * @throws TypeError if the expression or the time zone is invalid, or a task or a schedule has the same name. An
+   * expression that no date fits is refused at the start of the operator or of a world.
    *
    * @example
    * ```ts

@@ -1,11 +1,10 @@
 /** Reads a server's certificate from files, and follows their replacement. */
 import { rejectOnAbort, untilAborted } from '../async/abort.ts'
-import { sleep } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { fits } from '../config/rotating_pair.ts'
 import { readFailure } from '../config/rotating_file.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
-import type { LogFields } from '../observe/log.ts'
 import { readText, watchFolder } from '../runtime/os/files.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
 import type { CertificateMetrics } from './metrics.ts'
@@ -88,14 +87,17 @@ export class FileCertificates implements CertificateSource {
       return true
     }
     await followFiles({
-      ...{ folder, read, files, clock, log, signal },
+      ...{ folder, read, files, clock, signal },
       first: (cause) => {
         const how = `${what} without a certificate; ${remedy(folder)}`
         return new ConfigError(`Cannot serve ${how}: ${messageOf(cause)}`, { cause })
       },
-      failure: 'Serving the last certificate, because the files have none that can be used now; replace them',
-      recovery: 'The certificate files can be used again',
-      fields: { folder },
+      onFailure: (error) =>
+        log.warn('Serving the last certificate, because the files have none that can be used now; replace them', {
+          folder,
+          error: messageOf(error),
+        }),
+      onRecovery: () => log.info('The certificate files can be used again', { folder }),
     })
   }
 
@@ -147,7 +149,7 @@ export async function followCaFile(
 ): Promise<void> {
   let current: string | undefined
   await followFiles({
-    ...{ folder: file.replace(/\/?[^/]*$/, '') || (file.startsWith('/') ? '/' : '.'), files, clock, log, signal },
+    ...{ folder: file.replace(/\/?[^/]*$/, '') || (file.startsWith('/') ? '/' : '.'), files, clock, signal },
     read: async () => {
       const pem = await files.readText(file).catch((error: unknown) => {
         throw readFailure(file, "the clients' CA", error)
@@ -159,29 +161,32 @@ export async function followCaFile(
       return true
     },
     first: (error) => new ConfigError(`Cannot verify the clients of webhooks: ${messageOf(error)}`, { cause: error }),
-    failure: 'Using the last CAs of clients, because the file has none that can be used now; replace it',
-    recovery: 'The file with the CAs of clients can be used again',
-    fields: { file },
+    onFailure: (error) =>
+      log.warn('Using the last CAs of clients, because the file has none that can be used now; replace it', {
+        file,
+        error: messageOf(error),
+      }),
+    onRecovery: () => log.info('The file with the CAs of clients can be used again', { file }),
   })
 }
 
-interface Following extends PartEnvironment {
+interface Following {
   readonly folder: string
   /** Reads the files and uses them. Resolves to whether they have changed. */
   readonly read: () => Promise<boolean>
   readonly files: FileAccess
+  readonly clock: Clock
   readonly signal: AbortSignal
   /** Returns the error of a first read that failed twice. */
   readonly first: (error: unknown) => Error
-  /** Logged once for each time that the files cannot be used, with the fields. */
-  readonly failure: string
-  readonly recovery: string
-  readonly fields: LogFields
+  /** Called once for each time that the files cannot be used. */
+  readonly onFailure: (error: unknown) => void
+  readonly onRecovery: () => void
 }
 
 /** Reads files now, on each notification, and every 10 s. Resolves when the signal is aborted. */
 async function followFiles(following: Following): Promise<void> {
-  const { folder, read, files, clock, log, signal, first, failure, recovery, fields } = following
+  const { folder, read, files, clock, signal, first, onFailure, onRecovery } = following
   if (signal.aborted) return
   let isNotified = false
   let wake = (): void => {}
@@ -200,7 +205,7 @@ async function followFiles(following: Following): Promise<void> {
       isNotified = false
       try {
         const hasChanged = await untilAborted(read(), signal)
-        if (isReported) log.info(recovery, fields)
+        if (isReported) onRecovery()
         isReported = false
         failedAtMs = undefined
         if (hasChanged && !wasNotified && !isFirst) {
@@ -214,7 +219,7 @@ async function followFiles(following: Following): Promise<void> {
         failedAtMs ??= clock.monotonic()
         if (clock.monotonic() - failedAtMs >= RETRY_MS) {
           if (isFirst) throw first(error)
-          if (!isReported) log.warn(failure, { ...fields, error: messageOf(error) })
+          if (!isReported) onFailure(error)
           isReported = true
         }
       }

@@ -25,7 +25,6 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/operator/webhooks/lease.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/webhook/admission_handler.ts': ['Cannot …: the API server stopped waiting…', '… threw an ApiError…'],
   'lib/webhook/configuration_differences.ts': ['There is no …, so the API server …', 'The webhook "…" of … …: apply …'],
-  'lib/webhook/file_certificates.ts': ['Serving the last certificate, …', 'Using the last CAs of clients, …'],
   'lib/webhook/leftovers.ts': ['… "…" is of an earlier release, …'],
   'lib/webhook/server_lines.ts': ['A webhook failed: …', 'The webhook "…" failed: …'],
 }

@@ -50,7 +50,7 @@ export async function claimState(file: string): Promise<() => Promise<void>> {
   return () => remove(lock)
 }
 
-/** Returns the lock of a state file: that of kubeloop dev, which has others in its folder, is the folder's. */
+/** Returns the lock of a state file. kubeloop dev has other files beside its own, so it locks the folder. */
 function lockOf(file: string): string {
   const folder = folderOf(file)
   return file === stateIn(folder) ? `${folder}/running` : `${file}.running`

@@ -172,6 +172,7 @@ async function sourceNotes(
 
 const COMPUTED = /\bimport\(\s*(?:[^"'`\s]|`[^`]*\$\{)/
 
+/** Whether a bundled file is kubeloop's. */
 function isOwn(input: string, own: string | undefined): boolean {
   return own !== undefined && isOwnPath(absolutePath(input), own)
 }

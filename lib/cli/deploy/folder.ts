@@ -60,6 +60,7 @@ function hasMark(text: string, mark: string): boolean {
   return text.split('\n', 1)[0]!.startsWith(mark)
 }
 
+/** An error with a message for the user. */
 class Refusal extends Error {}
 
 function refuseForeign(folder: string, name: string, text: string | undefined, mark: string): void {

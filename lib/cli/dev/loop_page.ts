@@ -53,6 +53,7 @@ export interface ServedLoop {
   close(): Promise<void>
 }
 
+/** Serves the page on a free port of 127.0.0.1. */
 export async function serveLoop(
   { clock, send }: Pick<LoopPageOptions, 'clock' | 'send'>,
 ): Promise<ServedLoop> {

@@ -152,7 +152,7 @@ class OpenBody implements HttpBody {
   }
 
   send(line: string): void {
-    // Of a body that has ended: the operator has, too.
+    // Rejects only if the body has ended, and so has the operator that reads it.
     this.#lines.send(line).catch(() => {})
   }
 

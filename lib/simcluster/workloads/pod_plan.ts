@@ -171,6 +171,7 @@ function runningStatus(moment: PodSeen): V1PodStatus {
   )
 }
 
+/** All its containers have ended, with code 0. */
 function succeededStatus(moment: PodSeen): V1PodStatus {
   return statusIn('Succeeded', moment, { reason: 'PodCompleted' }, (each, known) => completed(moment, each, known))
 }

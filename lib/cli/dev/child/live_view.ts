@@ -124,6 +124,7 @@ export class LiveView {
     return count < 4 || (count & (count - 1)) === 0 ? count : undefined
   }
 
+  /** Returns whether the object of a key is known to be gone. */
   #noteGone(report: ReconcileReport): boolean {
     const { causes } = report
     const [deleted, added] = [causes.lastIndexOf('deleted'), causes.lastIndexOf('added')]
