@@ -1,7 +1,7 @@
 /** All built-in kinds: the stable versions that kube-apiserver serves by default. */
 import type { Kind } from '../model/kinds.ts'
 import { type GroupTable, kindsOf } from '../model/kind_table.ts'
-import { APPS, AUTOSCALING_V1, AUTOSCALING_V2, BATCH, POLICY } from './groups/apps.ts'
+import { APPS, AUTOSCALING_V1, AUTOSCALING_V2, BATCH, POLICY } from './groups/workloads.ts'
 import {
   ADMISSIONREGISTRATION,
   APIEXTENSIONS,
