@@ -20,8 +20,7 @@ export class Uint {
   }
 }
 
-/** A duration in nanoseconds. */
-export class Duration {
+class Nanoseconds {
   readonly nanos: bigint
 
   constructor(nanos: bigint) {
@@ -29,14 +28,10 @@ export class Duration {
   }
 }
 
-/** A moment in nanoseconds since 1970. */
-export class Timestamp {
-  readonly nanos: bigint
+export class Duration extends Nanoseconds {}
 
-  constructor(nanos: bigint) {
-    this.nanos = nanos
-  }
-}
+/** A moment since 1970. */
+export class Timestamp extends Nanoseconds {}
 
 export class TypeValue {
   readonly name: string
@@ -59,18 +54,14 @@ export const NONE: Optional = new Optional()
 /** A value of a Kubernetes library, such as an IP address. */
 export interface LibraryValue {
   readonly typeName: string
-  equals(other: LibraryValue): boolean
+  /** Equal values of a type have the same. */
+  readonly id: string
 }
 
 /** A list; `keyOf` makes its order irrelevant: `set` and `map` lists are equal if their items are. */
-interface List {
+export class ListValue {
   readonly items: readonly Value[]
   /** Returns what identifies an item: the item of a set, the keys of a map's item. */
-  readonly keyOf?: (item: Value) => Value
-}
-
-export class ListValue implements List {
-  readonly items: readonly Value[]
   readonly keyOf?: (item: Value) => Value
 
   constructor(items: readonly Value[], keyOf?: (item: Value) => Value) {
@@ -212,7 +203,7 @@ export function equal(a: Value, b: Value): boolean {
     return a.value === undefined || b.value === undefined ? a.value === b.value : equal(a.value, b.value)
   }
   if (isMap(a)) return isMap(b) && equalMaps(a, b)
-  return isLibraryValue(a) && isLibraryValue(b) && a.typeName === b.typeName && a.equals(b)
+  return isLibraryValue(a) && isLibraryValue(b) && a.typeName === b.typeName && a.id === b.id
 }
 
 function numeric(value: Value): bigint | number | undefined {

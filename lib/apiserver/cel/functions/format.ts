@@ -6,19 +6,8 @@ import { isUrl } from './network.ts'
 import type { Row } from './table.ts'
 import { rfc3339 } from './time.ts'
 
-class Format implements LibraryValue {
-  readonly typeName = 'kubernetes.NamedFormat'
-  readonly name: string
+interface Format extends LibraryValue {
   readonly problems: (text: string) => readonly string[]
-
-  constructor(name: string, problems: (text: string) => readonly string[]) {
-    this.name = name
-    this.problems = problems
-  }
-
-  equals(other: Format): boolean {
-    return this.name === other.name
-  }
 }
 
 /** Names of which only a prefix is given may end with a dash. */
@@ -55,7 +44,7 @@ const FORMATS: ReadonlyMap<string, Format> = new Map(
     ['byte', 'byte', unless((text) => BASE64.test(text), 'invalid base64')],
     ['date', 'date', unless(isDate, 'invalid date')],
     ['datetime', 'datetime', unless((text) => rfc3339(text) !== undefined, 'invalid datetime')],
-  ] as readonly Named[]).map(([key, name, problems]) => [key, new Format(name, problems)]),
+  ] as readonly Named[]).map(([key, id, problems]) => [key, { typeName: 'kubernetes.NamedFormat', id, problems }]),
 )
 
 export const FORMAT: readonly Row[] = [

@@ -5,22 +5,17 @@ import type { Row } from './table.ts'
 
 const NANO = 1_000_000_000n
 
-class Quantity implements LibraryValue {
-  readonly typeName = 'kubernetes.Quantity'
+interface Quantity extends LibraryValue {
   readonly nanos: bigint
+}
 
-  constructor(nanos: bigint) {
-    this.nanos = nanos
-  }
-
-  equals(other: Quantity): boolean {
-    return this.nanos === other.nanos
-  }
+function quantityOf(nanos: bigint): Quantity {
+  return { typeName: 'kubernetes.Quantity', id: String(nanos), nanos }
 }
 
 function quantity(text: string): Quantity {
   const nanos = nanosOf(text)
-  if (nanos !== undefined) return new Quantity(nanos)
+  if (nanos !== undefined) return quantityOf(nanos)
   throw new CelError(INVALID_QUANTITY)
 }
 
@@ -38,19 +33,9 @@ function sign(value: bigint): bigint {
   return value > 0n ? 1n : value < 0n ? -1n : 0n
 }
 
-class Semver implements LibraryValue {
-  readonly typeName = 'kubernetes.Semver'
+interface Semver extends LibraryValue {
   readonly numbers: readonly bigint[]
   readonly pre: readonly string[]
-
-  constructor(numbers: readonly bigint[], pre: readonly string[]) {
-    this.numbers = numbers
-    this.pre = pre
-  }
-
-  equals(other: Semver): boolean {
-    return compare(this, other) === 0n
-  }
 }
 
 const SEMVER =
@@ -58,7 +43,9 @@ const SEMVER =
 
 function parseSemver(text: string, normalize = false): Semver | undefined {
   const [, major, minor, patch, pre] = SEMVER.exec((normalize ? normalized(text) : text) ?? '') ?? []
-  return major ? new Semver([major, minor!, patch!].map(BigInt), pre?.split('.') ?? []) : undefined
+  if (!major) return undefined
+  const id = `${major}.${minor}.${patch}-${pre ?? ''}`
+  return { typeName: 'kubernetes.Semver', id, numbers: [major, minor!, patch!].map(BigInt), pre: pre?.split('.') ?? [] }
 }
 
 function splitAt(text: string, count: number): string[] {
@@ -101,8 +88,8 @@ function comparePart(a: string, b: string): bigint {
 }
 
 const amount = (value: Quantity | bigint): bigint => typeof value === 'bigint' ? value * NANO : value.nanos
-const plus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos + amount(b))
-const minus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos - amount(b))
+const plus = (a: Quantity, b: Quantity | bigint): Quantity => quantityOf(a.nanos + amount(b))
+const minus = (a: Quantity, b: Quantity | bigint): Quantity => quantityOf(a.nanos - amount(b))
 const order = (a: Quantity, b: Quantity): bigint => sign(a.nanos - b.nanos)
 const isSemver = (text: string, normalize?: boolean): boolean => parseSemver(text, normalize) !== undefined
 
