@@ -12,6 +12,16 @@ export function noSuchOverload(): CelError {
   return new CelError('no such overload')
 }
 
+/** Returns the result of an evaluation, or its failure. */
+export function outcomeOf<Given>(evaluate: (given: Given) => Value, given?: Given): Value | CelError {
+  try {
+    return evaluate(given as Given)
+  } catch (error) {
+    if (error instanceof CelError) return error
+    throw error
+  }
+}
+
 export class Uint {
   readonly value: bigint
 
@@ -51,11 +61,15 @@ export class Optional {
 
 export const NONE: Optional = new Optional()
 
+export function optionalOf(value: Value | undefined): Optional {
+  return value === undefined ? NONE : new Optional(value)
+}
+
 /** A value of a Kubernetes library, such as an IP address. */
 export interface LibraryValue {
   readonly typeName: string
   /** Equal values of a type have the same. */
-  readonly id: string
+  readonly id: string | bigint
 }
 
 /** A list; `keyOf` makes its order irrelevant: `set` and `map` lists are equal if their items are. */
@@ -138,6 +152,14 @@ export function isMap(value: Value): value is MapValue {
 
 export function isLibraryValue(value: Value): value is LibraryValue {
   return typeof value === 'object' && value !== null && 'typeName' in value
+}
+
+/** Returns the value of a field or a key, as an optional: that of an optional object, too. */
+export function findEntry(value: Value, key: Value): Optional {
+  const container = value instanceof Optional ? value.value : value
+  if (container === undefined) return NONE
+  if (!isMap(container)) throw noSuchOverload()
+  return optionalOf(container.get(key))
 }
 
 /** Returns the name of a value's type. */

@@ -5,13 +5,14 @@ import {
   display,
   Duration,
   equal,
+  findEntry,
   goNumber,
   isMap,
   ListValue,
   type MapValue,
   NONE,
-  noSuchOverload,
   Optional,
+  optionalOf,
   Timestamp,
   typeNameOf,
   TypeValue,
@@ -148,27 +149,16 @@ function entry(map: MapValue, key: Value): Value {
 
 /** Returns the entry or item at a key, as an optional. */
 function find(value: Value, key: Value): Optional {
-  const container = value instanceof Optional ? value.value : value
-  if (container === undefined) return NONE
-  if (isMap(container)) {
-    const found = container.get(key)
-    return found === undefined ? NONE : new Optional(found)
-  }
-  if (!(container instanceof ListValue)) throw noSuchOverload()
-  const item = typeof key === 'bigint' ? container.items[Number(key)] : undefined
-  return item === undefined ? NONE : new Optional(item)
-}
-
-function optionalEntry(optional: Optional, key: Value): Optional {
-  if (optional.value === undefined) return NONE
-  return find(optional, key)
+  const list = value instanceof Optional ? value.value : value
+  if (!(list instanceof ListValue)) return findEntry(value, key)
+  return optionalOf(typeof key === 'bigint' ? list.items[Number(key)] : undefined)
 }
 
 const containers: readonly Row[] = [
   ['_[_]', '(list<A>, int) -> A', 'index_list', index],
   ['_[_]', '(map<K, V>, K) -> V', 'index_map', entry],
-  ['_[_]', '(optional<list<V>>, int) -> optional<V>', 'optional_list_index_int', optionalEntry],
-  ['_[_]', '(optional<map<K, V>>, K) -> optional<V>', 'optional_map_index_value', optionalEntry],
+  ['_[_]', '(optional<list<V>>, int) -> optional<V>', 'optional_list_index_int', find],
+  ['_[_]', '(optional<map<K, V>>, K) -> optional<V>', 'optional_map_index_value', find],
   ['_[?_]', '(list<V>, int) -> optional<V>', 'list_optindex_optional_int', find],
   ['_[?_]', '(optional<list<V>>, int) -> optional<V>', 'optional_list_optindex_optional_int', find],
   ['_[?_]', '(map<K, V>, K) -> optional<V>', 'map_optindex_optional_value', find],
@@ -323,8 +313,8 @@ const optionals: readonly Row[] = [
   ['orValue', 'optional<V>.(V) -> V', 'optional_orValue_value'],
   ['optional.unwrap', '(list<optional<V>>) -> list<V>', 'optional_unwrap', unwrapped],
   ['unwrapOpt', 'list<optional<V>>.() -> list<V>', 'optional_unwrapOpt', unwrapped],
-  ['first', 'list<V>.() -> optional<V>', 'list_first', ({ items }: ListValue) => new Optional(items[0])],
-  ['last', 'list<V>.() -> optional<V>', 'list_last', ({ items }: ListValue) => new Optional(items.at(-1))],
+  ['first', 'list<V>.() -> optional<V>', 'list_first', ({ items }: ListValue) => optionalOf(items[0])],
+  ['last', 'list<V>.() -> optional<V>', 'list_last', ({ items }: ListValue) => optionalOf(items.at(-1))],
 ]
 
 function unwrapped({ items }: ListValue): ListValue {

@@ -10,7 +10,7 @@ interface Ip extends LibraryValue {
 }
 
 function ipOf(bits: number, address: bigint): Ip {
-  return { typeName: 'net.IP', id: `${bits} ${address}`, bits, address }
+  return { typeName: 'net.IP', id: (BigInt(bits) << 128n) + address, bits, address }
 }
 
 interface Cidr extends LibraryValue {

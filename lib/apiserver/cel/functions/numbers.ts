@@ -10,7 +10,7 @@ interface Quantity extends LibraryValue {
 }
 
 function quantityOf(nanos: bigint): Quantity {
-  return { typeName: 'kubernetes.Quantity', id: String(nanos), nanos }
+  return { typeName: 'kubernetes.Quantity', id: nanos, nanos }
 }
 
 function quantity(text: string): Quantity {
