@@ -36,23 +36,23 @@ const LONGEST_NAME_PATTERN = 128
  */
 type Estimate = (sizes: readonly [Range, Range, Range], operands: readonly Expr[], known: Sizes) => CallCost
 
-/** By the id of the overload, or by the function for all of its overloads. Other calls cost one unit. */
+/** By the overload, or by the function for all of its overloads. Other calls cost one unit. */
 const ESTIMATES: Readonly<Record<string, Estimate>> = {
   ...each('isSorted sum max min indexOf lastIndexOf', ([size], [list], known) => ({
     cost: traversal(known, list!, size),
   })),
   ...each('url lowerAscii upperAscii substring trim', ([size]) => ({ cost: reading(size), size })),
   ...each(
-    'string_to_ip cidr isIP isCIDR quantity isQuantity semver isSemver string_format',
+    'ip(string) cidr isIP isCIDR quantity isQuantity semver isSemver format',
     ([text]) => ({ cost: reading(text) }),
   ),
-  ...each('starts_with_string ends_with_string', ([, part]) => ({ cost: reading(part) })),
+  ...each('startsWith endsWith', ([, part]) => ({ cost: reading(part) })),
   'ip.isCanonical': ([text]) => ({ cost: reading(text, 2) }),
   validate: ([, text]) => ({ cost: scaled(reading(text), LONGEST_NAME_PATTERN * PER_PATTERN_CHARACTER) }),
-  cidr_contains_ip_ip: () => ({ cost: CONTAINING_IP }),
-  cidr_contains_ip_string: ([, text]) => ({ cost: add(CONTAINING_IP, reading(text)) }),
-  cidr_contains_cidr: () => ({ cost: CONTAINING_CIDR }),
-  cidr_contains_cidr_string: ([, text]) => ({ cost: add(CONTAINING_CIDR, reading(text)) }),
+  'CIDR.containsIP(IP)': () => ({ cost: CONTAINING_IP }),
+  'CIDR.containsIP(string)': ([, text]) => ({ cost: add(CONTAINING_IP, reading(text)) }),
+  'CIDR.containsCIDR(CIDR)': () => ({ cost: CONTAINING_CIDR }),
+  'CIDR.containsCIDR(string)': ([, text]) => ({ cost: add(CONTAINING_CIDR, reading(text)) }),
   replace: ([text, from, to]) => ({ cost: reading(text, 2), size: replacedSize(text, from, to) }),
   split: ([text], [, , limit]) => ({ cost: reading(text, 2), size: { min: 0, max: splitSize(text, limit) } }),
   join: ([list, separator], [node, hasSeparator], known) => {
@@ -60,17 +60,17 @@ const ESTIMATES: Readonly<Record<string, Estimate>> = {
     return { cost: reading(size), size }
   },
   ...each('find findAll', ([text, pattern]) => ({ cost: matching(text, pattern), size: { min: 0, max: text.max } })),
-  matches_string: ([text, pattern]) => ({ cost: matching(text, pattern) }),
-  contains_string: ([text, part]) => ({ cost: times(reading(text), reading(part)) }),
-  string_to_bytes: ([text]) => ({
+  'string.matches(string)': ([text, pattern]) => ({ cost: matching(text, pattern) }),
+  contains: ([text, part]) => ({ cost: times(reading(text), reading(part)) }),
+  'bytes(string)': ([text]) => ({
     cost: reading(text),
     size: { min: text.min, max: Math.min(text.max * 4, MAX) },
   }),
-  bytes_to_string: ([bytes]) => ({
+  'string(bytes)': ([bytes]) => ({
     cost: reading(bytes),
     size: { min: Math.floor(bytes.min / 4), max: bytes.max },
   }),
-  strings_quote: ([text]) => ({
+  'strings.quote': ([text]) => ({
     cost: reading(text),
     size: { min: text.min + 2, max: Math.min(text.max * 2 + 2, MAX) },
   }),
@@ -85,12 +85,15 @@ const ESTIMATES: Readonly<Record<string, Estimate>> = {
   distinct: ([list]) => making(times(list, list), 2),
   sort: ([list], [node], known) => sorting(known, node!, list),
   '@sortByAssociatedKeys': ([, keys], [, node], known) => sorting(known, node!, keys),
-  in_list: ([, list]) => ({ cost: list }),
+  '@in(A, list<A>)': ([, list]) => ({ cost: list }),
   ...each('sets.contains sets.intersects', ([a, b]) => ({ cost: add(times(a, b), fixed(1)) })),
   'sets.equivalent': ([a, b]) => ({ cost: add(scaled(times(a, b), 2), fixed(1)) }),
-  equals: ([a, b], operands, known) => equality(known, operands) ?? comparison([a, b]),
-  ...each('not_equals less_string less_equals_string greater_string greater_equals_string', comparison),
-  ...each('less_bytes less_equals_bytes greater_bytes greater_equals_bytes', comparison),
+  '_==_': ([a, b], operands, known) => equality(known, operands) ?? comparison([a, b]),
+  '_!=_': comparison,
+  ...Object.fromEntries(
+    ['_<_', '_<=_', '_>_', '_>=_'].flatMap((fn) => [`${fn}(string, string)`, `${fn}(bytes, bytes)`])
+      .map((id) => [id, comparison]),
+  ),
 }
 
 function each(names: string, estimate: Estimate): Record<string, Estimate> {

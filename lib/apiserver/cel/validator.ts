@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Cause } from '../model/status.ts'
 import { usableMessage } from './expressions.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
-import { type Rule, type RuleSchema, valueOf, withResourceFields } from './schema.ts'
+import { entriesOf, isEmbedded, type Rule, type RuleSchema, valueOf, withResourceFields } from './schema.ts'
 import { CelError, optionalOf, outcomeOf, type Value } from './values.ts'
 
 /** The compiled rules of a schema and of what is below it. */
@@ -22,19 +22,16 @@ export function validatorOf(schema: RuleSchema): Validator | undefined {
   return build(schema, true)
 }
 
-function build(schema: RuleSchema, isResource: boolean): Validator | undefined {
+function build(schema: RuleSchema, isResource = isEmbedded(schema)): Validator | undefined {
   const rules = schema['x-kubernetes-validations'] ? compileRules(schema, isResource) : []
-  const below = (part: RuleSchema): Validator | undefined =>
-    build(part, part['x-kubernetes-embedded-resource'] === true)
-  const items = schema.items && below(schema.items)
-  const { additionalProperties } = schema
-  const entries = isObject(additionalProperties as Json) ? below(additionalProperties as RuleSchema) : undefined
-  const properties = new Map(
-    Object.entries(schema.properties ?? {}).flatMap(([name, property]): [string, Validator][] => {
-      const validator = below(property)
-      return validator ? [[name, validator]] : []
-    }),
-  )
+  const items = schema.items && build(schema.items)
+  const values = entriesOf(schema)
+  const entries = values && build(values)
+  const properties = new Map<string, Validator>()
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const validator = build(property)
+    if (validator) properties.set(name, validator)
+  }
   if (rules.length === 0 && !items && !entries && properties.size === 0) return undefined
   return { schema, isResource, rules, ...(items && { items }), ...(entries && { entries }), properties }
 }
@@ -60,7 +57,7 @@ export function validate(validator: Validator, object: Json, old: Json | undefin
 
 /** Returns the broken rules of a default, which is at `path`. */
 export function defaultFaults(schema: RuleSchema, value: Json, path: string): readonly Cause[] {
-  const validator = build(schema, schema['x-kubernetes-embedded-resource'] === true)
+  const validator = build(schema)
   const run = new Run()
   if (validator) run.visit(validator, path, value, undefined, UNRELATED)
   return run.causes

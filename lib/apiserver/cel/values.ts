@@ -2,6 +2,7 @@
 
 import { jsonEqual } from '../../core/equal.ts'
 import type { JsonObject } from '../model/json.ts'
+import type { CelType } from './types.ts'
 
 /** Thrown by an evaluation, in the words of cel-go. */
 export class CelError extends Error {
@@ -162,8 +163,8 @@ export function findEntry(value: Value, key: Value): Optional {
   return optionalOf(container.get(key))
 }
 
-/** Returns the name of a value's type. */
-export function typeNameOf(value: Value): string {
+/** Returns the kind of a value's type, as far as the value shows it. A library has values of several types. */
+export function kindOf(value: Value): Exclude<CelType['kind'], 'dyn' | 'error' | 'param'> | 'library' {
   switch (typeof value) {
     case 'boolean':
       return 'bool'
@@ -174,16 +175,29 @@ export function typeNameOf(value: Value): string {
     case 'string':
       return 'string'
   }
-  if (value === null) return 'null_type'
+  if (value === null) return 'null'
   if (value instanceof Uint) return 'uint'
   if (value instanceof Uint8Array) return 'bytes'
-  if (value instanceof Duration) return 'google.protobuf.Duration'
-  if (value instanceof Timestamp) return 'google.protobuf.Timestamp'
+  if (value instanceof Duration) return 'duration'
+  if (value instanceof Timestamp) return 'timestamp'
   if (value instanceof TypeValue) return 'type'
-  if (value instanceof Optional) return 'optional_type'
+  if (value instanceof Optional) return 'opaque'
   if (value instanceof ListValue) return 'list'
-  if (isMap(value)) return value.struct ?? 'map'
-  return value.typeName
+  return isMap(value) ? 'map' : 'library'
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  null: 'null_type',
+  duration: 'google.protobuf.Duration',
+  timestamp: 'google.protobuf.Timestamp',
+  opaque: 'optional_type',
+}
+
+/** Returns the name of a value's type. */
+export function typeNameOf(value: Value): string {
+  if (isLibraryValue(value)) return value.typeName
+  const kind = kindOf(value)
+  return (kind === 'map' ? (value as MapValue).struct : TYPE_NAMES[kind]) ?? kind
 }
 
 /** Returns the text of a value in messages. */

@@ -48,12 +48,12 @@ const FORMATS: ReadonlyMap<string, Format> = new Map(
 )
 
 export const FORMAT: readonly Row[] = [
-  ...[...FORMATS].map(([key, format]): Row => [`format.${key}`, '() -> Format', `format.${key}`, () => format]),
-  ['format.named', '(string) -> optional<Format>', 'format-named', (name) => {
+  ...[...FORMATS].map(([key, format]): Row => [`format.${key}`, '() -> Format', () => format]),
+  ['format.named', '(string) -> optional<Format>', (name) => {
     const format = FORMATS.get(name)
     return format ? new Optional(format) : NONE
   }],
-  ['validate', 'Format.(string) -> optional<list<string>>', 'format-validate', (format: Format, text: string) => {
+  ['validate', 'Format.(string) -> optional<list<string>>', (format: Format, text: string) => {
     const problems = format.problems(text)
     return problems.length > 0 ? new Optional(new ListValue(problems)) : NONE
   }],
