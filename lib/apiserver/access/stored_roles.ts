@@ -1,5 +1,6 @@
 /** Reads roles and bindings from the store. */
 import { type ApiObject, list, str } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import type { Store } from '../storage/store.ts'
 import { DEFAULT_BINDINGS, DEFAULT_ROLES } from './default_roles.ts'
 import type { Binding, PolicyRule, RoleRef, Roles } from '../model/rights.ts'
@@ -30,17 +31,14 @@ const bindings = new WeakMap<ApiObject, Binding>()
 
 /** Returns a stored binding, parsed once. */
 function bindingOf(object: ApiObject): Binding {
-  let binding = bindings.get(object)
-  if (!binding) {
+  return remembered(bindings, object, () => {
     const subjects = list(object, 'subjects').map((subject) => ({
       kind: str(subject, 'kind'),
       name: str(subject, 'name'),
       namespace: str(subject, 'namespace'),
     }))
-    binding = { name: object.metadata.name!, subjects, roleRef: roleRefOf(object) }
-    bindings.set(object, binding)
-  }
-  return binding
+    return { name: object.metadata.name!, subjects, roleRef: roleRefOf(object) }
+  })
 }
 
 /** Returns the role that a binding object names. */

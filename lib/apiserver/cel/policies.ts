@@ -1,5 +1,6 @@
 /** Compiles and evaluates the expressions of admission policies. */
 import type { Json } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import type { Scope } from './checker.ts'
 import {
   dynamic,
@@ -53,14 +54,10 @@ export class PolicyCompiler {
 
   /** Returns a program with a result of one of these types, or what is wrong with the expression. */
   compile(source: string, ...wanted: readonly Kind[]): Program | string {
-    const key = `${wanted.join()}:${source}`
-    let program = this.#programs.get(key)
-    if (program === undefined) {
+    return remembered(this.#programs, `${wanted.join()}:${source}`, () => {
       const compiled = compileExpression(source, this.#scope)
-      program = typeof compiled === 'string' ? `compilation failed: ${compiled}` : typed(compiled, wanted)
-      this.#programs.set(key, program)
-    }
-    return program
+      return typeof compiled === 'string' ? `compilation failed: ${compiled}` : typed(compiled, wanted)
+    })
   }
 
   /** Compiles a variable. One that does not compile can be read, which fails. */
@@ -99,12 +96,11 @@ export function evaluateConditions(expressions: readonly string[], input: Reques
 const compilers = new WeakMap<PolicySpec, PolicyCompiler>()
 
 function compilerOf(spec: PolicySpec): PolicyCompiler {
-  let compiler = compilers.get(spec)
-  if (!compiler) {
-    compilers.set(spec, compiler = new PolicyCompiler(spec))
+  return remembered(compilers, spec, () => {
+    const compiler = new PolicyCompiler(spec)
     for (const { name, expression } of spec.variables ?? []) compiler.add(name, expression)
-  }
-  return compiler
+    return compiler
+  })
 }
 
 /** The variables of a policy, each evaluated when it is read first. */

@@ -1,5 +1,6 @@
 /** Types and values of CEL by a structural schema. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import { goDuration, rfc3339 } from './functions/time.ts'
 import { RESERVED } from './expr.ts'
 import {
@@ -281,12 +282,11 @@ const namesOf = new WeakMap<Properties, ReadonlyMap<string, string>>()
 
 /** Returns the properties by their names in expressions. */
 function propertiesByName(properties: Properties): ReadonlyMap<string, string> {
-  let names = namesOf.get(properties)
-  if (!names) {
-    names = new Map(Object.keys(properties).map((name) => [escapeName(name) ?? name, name]))
-    namesOf.set(properties, names)
-  }
-  return names
+  return remembered(
+    namesOf,
+    properties,
+    () => new Map(Object.keys(properties).map((name) => [escapeName(name) ?? name, name])),
+  )
 }
 
 /** An object by its properties; the others do not exist for rules. A null is a missing property. */
