@@ -5,7 +5,7 @@ import { encodeBase64 } from '../../core/base64.ts'
 import { goList } from '../model/go_text.ts'
 import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Store } from '../storage/store.ts'
-import { serviceAccountGroups, serviceAccountName, type User } from '../model/user.ts'
+import { AUTHENTICATED, serviceAccountGroups, serviceAccountName, type User } from '../model/user.ts'
 
 /** The issuer of tokens, and the audience of this server. */
 export const ISSUER = 'https://kubernetes.default.svc.cluster.local'
@@ -168,18 +168,19 @@ function userOf(claims: JsonObject): User {
   const account = refOf(at(own, 'serviceaccount'))!
   const pod = refOf(at(own, 'pod'))
   const node = refOf(at(own, 'node'))
-  const extra: Record<string, string[]> = {}
-  const put = (key: string, value: string): void => void (extra[`authentication.kubernetes.io/${key}`] = [value])
-  put('credential-id', `JTI=${String(claims['jti'])}`)
-  if (node) put('node-name', node.name)
-  if (node?.uid) put('node-uid', node.uid)
-  if (pod) put('pod-name', pod.name)
-  if (pod) put('pod-uid', pod.uid)
+  const extra = {
+    'credential-id': `JTI=${String(claims['jti'])}`,
+    ...(node && { 'node-name': node.name }),
+    ...(node?.uid && { 'node-uid': node.uid }),
+    ...(pod && { 'pod-name': pod.name, 'pod-uid': pod.uid }),
+  }
   return {
     name: serviceAccountName(namespace, account.name),
     uid: account.uid,
-    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
-    extra,
+    groups: [...serviceAccountGroups(namespace), AUTHENTICATED],
+    extra: Object.fromEntries(
+      Object.entries(extra).map(([key, value]) => [`authentication.kubernetes.io/${key}`, [value]]),
+    ),
   }
 }
 

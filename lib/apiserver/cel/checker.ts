@@ -197,20 +197,14 @@ class Checker {
     for (const arg of expr.args) this.#check(arg)
     if (expr.fn === 'format') { for (const arg of expr.args) listsBelow(arg, this.#formatted) }
     const { target } = expr
-    if (!target) {
-      const overloads = overloadsOf(expr.fn)
-      if (overloads) return this.#resolve(expr, expr.fn, overloads, undefined)
-      this.#undeclared(expr, expr.fn)
-      return ERROR
-    }
-    const prefix = qualifiedName(target)
+    const prefix = target && qualifiedName(target)
     const qualified = prefix === undefined ? undefined : `${prefix}.${expr.fn}`
     const named = qualified === undefined ? undefined : overloadsOf(qualified)
     if (named) {
       this.#names.set(expr, qualified!)
       return this.#resolve(expr, qualified!, named, undefined)
     }
-    this.#check(target)
+    if (target) this.#check(target)
     const overloads = overloadsOf(expr.fn)
     if (overloads) return this.#resolve(expr, expr.fn, overloads, target)
     this.#undeclared(expr, expr.fn)

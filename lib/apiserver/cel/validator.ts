@@ -169,19 +169,14 @@ class Run implements RuleResult {
 
   /** Adds the failure of an evaluation. Returns whether no further rules run. */
   #addFailure(path: string, schema: RuleSchema, rule: Rule, { message }: CelError): boolean {
-    const text = shortText(rule)
-    if (message.startsWith('no such overload')) {
-      const detail = 'call arguments did not match a supported operator, function or macro signature for rule'
-      this.#add(path, typeText(schema), `'${message}': ${detail}: ${text}`)
-      return false
-    }
-    if (message.startsWith('operation cancelled')) {
-      const detail = 'no further validation rules will be run due to call cost exceeds limit for rule'
-      this.#add(path, typeText(schema), `'${message}': ${detail}: ${text}`)
-      return true
-    }
-    this.#add(path, typeText(schema), `${message} evaluating rule: ${text}`)
-    return false
+    const isCancelled = message.startsWith('operation cancelled')
+    const problem = message.startsWith('no such overload')
+      ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule:`
+      : isCancelled
+      ? `'${message}': no further validation rules will be run due to call cost exceeds limit for rule:`
+      : `${message} evaluating rule:`
+    this.#add(path, typeText(schema), `${problem} ${shortText(rule)}`)
+    return isCancelled
   }
 }
 

@@ -22,26 +22,22 @@ import {
   without,
 } from '../model/checks.ts'
 
-const rules: Partial<Rules> = {
-  generation: true,
-  unconditionalUpdate: false,
-  prepareRules: (config) => {
-    if (list(config['webhooks']).some((hook) => list(hook['matchConditions']).length > 0)) celEngine()
-  },
+/** `defaults`: those that webhooks of this type have besides. */
+function rulesOf(defaults: JsonObject): Partial<Rules> {
+  return {
+    generation: true,
+    unconditionalUpdate: false,
+    prepareRules: (config) => {
+      if (list(config['webhooks']).some((hook) => list(hook['matchConditions']).length > 0)) celEngine()
+    },
+    defaults: (config) => list(config['webhooks']).forEach((hook) => hookDefaults(hook, defaults)),
+    validate: (config) => checked(config, CONFIGURATION),
+  }
 }
 
 export const WEBHOOK_RULES: Readonly<Record<string, Partial<Rules>>> = {
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io': {
-    ...rules,
-    defaults: (config) =>
-      list(config['webhooks']).forEach((hook) => hookDefaults(hook, { reinvocationPolicy: 'Never' })),
-    validate: (config) => checked(config, CONFIGURATION),
-  },
-  'validatingwebhookconfigurations.admissionregistration.k8s.io': {
-    ...rules,
-    defaults: (config) => list(config['webhooks']).forEach((hook) => hookDefaults(hook, {})),
-    validate: (config) => checked(config, CONFIGURATION),
-  },
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': rulesOf({ reinvocationPolicy: 'Never' }),
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': rulesOf({}),
 }
 
 function hookDefaults(hook: JsonObject, more: JsonObject): void {

@@ -41,16 +41,12 @@ export function tableOf(
 
 export function rowOf(kind: TableKind, object: ApiObject, options: TableOptions): JsonObject {
   const columns = kind.columns ?? PLAIN_COLUMNS
+  const conditions = kind.rowConditions?.(object) ?? []
   return {
     cells: columns.map((column) => column.value(object, options.nowMs)),
-    ...conditionsOf(kind, object),
-    ...included(object, options.include, options.version),
+    ...(conditions.length > 0 && { conditions }),
+    object: included(object, options),
   }
-}
-
-function conditionsOf({ rowConditions }: TableKind, object: ApiObject): JsonObject {
-  const conditions = rowConditions?.(object) ?? []
-  return conditions.length > 0 ? { conditions } : {}
 }
 
 function definitionOf(column: Column): JsonObject {
@@ -63,9 +59,9 @@ function definitionOf(column: Column): JsonObject {
   }
 }
 
-function included(object: ApiObject, include: string, version: string): JsonObject {
-  if (include === 'None') return { object: null }
-  return { object: include === 'Object' ? object : metadataOf(object, version) }
+function included(object: ApiObject, { include, version }: TableOptions): JsonObject | null {
+  if (include === 'None') return null
+  return include === 'Object' ? object : metadataOf(object, version)
 }
 
 export function metadataOf(object: ApiObject, version: string): JsonObject {

@@ -22,17 +22,21 @@ import {
 import type { Row } from './table.ts'
 import { durationText, parseDuration, parseTimestamp, timestampText } from './time.ts'
 
-const MAX_INT = 2n ** 63n - 1n
-const MIN_INT = -(2n ** 63n)
-const MAX_UINT = 2n ** 64n - 1n
+function isInt(value: bigint): boolean {
+  return BigInt.asIntN(64, value) === value
+}
+
+function isUint(value: bigint): boolean {
+  return BigInt.asUintN(64, value) === value
+}
 
 function int(value: bigint): bigint {
-  if (value > MAX_INT || value < MIN_INT) throw new CelError('integer overflow')
+  if (!isInt(value)) throw new CelError('integer overflow')
   return value
 }
 
 function uint(value: bigint): Uint {
-  if (value > MAX_UINT || value < 0n) throw new CelError('unsigned integer overflow')
+  if (!isUint(value)) throw new CelError('unsigned integer overflow')
   return new Uint(value)
 }
 
@@ -172,7 +176,7 @@ function toInt(value: Value): bigint {
   const text = String(value)
   if (!/^[+-]?\d+$/.test(text)) throw badConversion(value, 'int')
   const result = BigInt(text.replace('+', ''))
-  if (result > MAX_INT || result < MIN_INT) throw badConversion(value, 'int')
+  if (!isInt(result)) throw badConversion(value, 'int')
   return result
 }
 
@@ -187,7 +191,7 @@ function toUint(value: Value): Uint {
     if (!(value >= 0 && value < 2 ** 64)) throw new CelError('unsigned integer overflow')
     return new Uint(BigInt(Math.trunc(value)))
   }
-  if (!/^\d+$/.test(String(value)) || BigInt(String(value)) > MAX_UINT) throw badConversion(value, 'uint')
+  if (!/^\d+$/.test(String(value)) || !isUint(BigInt(String(value)))) throw badConversion(value, 'uint')
   return new Uint(BigInt(String(value)))
 }
 
@@ -219,26 +223,23 @@ function decode(bytes: Uint8Array): string {
 const same = (value: Value): Value => value
 
 const conversions: readonly Row[] = [
+  ...['bool', 'bytes', 'double', 'duration', 'int', 'string', 'timestamp', 'uint'].map((
+    type,
+  ): Row => [type, `(${type}) -> ${type}`, same]),
   ['dyn', '(A) -> dyn', same],
   ['type', '(A) -> type', (value: Value) => new TypeValue(typeNameOf(value))],
-  ['bool', '(bool) -> bool', same],
   ['bool', '(string) -> bool', toBool],
-  ['bytes', '(bytes) -> bytes', same],
   ['bytes', '(string) -> bytes', (text) => new TextEncoder().encode(text)],
-  ['double', '(double) -> double', same],
   ['double', '(int) -> double', Number],
   ['double', '(string) -> double', toDouble],
   ['double', '(uint) -> double', (value: Uint) => Number(value.value)],
-  ['duration', '(duration) -> duration', same],
   ['duration', '(int) -> duration', (nanos) => new Duration(nanos)],
   ['duration', '(string) -> duration', parseDuration],
-  ['int', '(int) -> int', same],
   ['int', '(double) -> int', toInt],
   ['int', '(duration) -> int', (value: Duration) => value.nanos],
   ['int', '(string) -> int', toInt],
   ['int', '(timestamp) -> int', toInt],
   ['int', '(uint) -> int', toInt],
-  ['string', '(string) -> string', same],
   ['string', '(bool) -> string', String],
   ['string', '(bytes) -> string', decode],
   ['string', '(double) -> string', (value) => goNumber(value, 6)],
@@ -246,10 +247,8 @@ const conversions: readonly Row[] = [
   ['string', '(int) -> string', String],
   ['string', '(timestamp) -> string', timestampText],
   ['string', '(uint) -> string', (value: Uint) => String(value.value)],
-  ['timestamp', '(timestamp) -> timestamp', same],
   ['timestamp', '(int) -> timestamp', (seconds) => new Timestamp(seconds * 1_000_000_000n)],
   ['timestamp', '(string) -> timestamp', parseTimestamp],
-  ['uint', '(uint) -> uint', same],
   ['uint', '(double) -> uint', toUint],
   ['uint', '(int) -> uint', toUint],
   ['uint', '(string) -> uint', toUint],

@@ -94,10 +94,8 @@ function published(schema: JsonObject, sample: JsonObject): JsonObject {
   const result: JsonObject = {}
   for (const [keyword, value] of Object.entries(schema)) {
     // Flags that are off are not published; defaults and enums may be false.
-    if (value === undefined || value === null || value === false && keyword !== 'default' && keyword !== 'example') {
-      if (keyword !== 'default') continue
-    }
-    result[keyword] = value
+    const isOff = (value ?? false) === false && !(keyword === 'example' && value === false)
+    if (!isOff || keyword === 'default') result[keyword] = value
   }
   const { properties, items, additionalProperties } = schema
   if (isObject(properties)) {
