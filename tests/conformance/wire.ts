@@ -210,7 +210,9 @@ const PATH_CASES: readonly Case[] = casesOf('wire', [
   recordedCase('wire', 'custom kinds answer HEAD like GET, built-in kinds refuse it', async function* (api) {
     await api.expect(201, 'POST', api.foos, api.foo('a'))
     const paths = [api.foos, `/apis/${api.group}/v1/foos`, `${api.foos}/a`, `${api.foos}/a/status`, `${api.foos}/b`]
-    for (const path of [...paths, api.configMaps, '/api', '/livez']) {
+    for (
+      const path of [...paths, api.configMaps, '/apis/apps/v1/namespaces/default/deployments/d/scale', '/api', '/livez']
+    ) {
       const { status } = await api.request('HEAD' as 'GET', path)
       yield `HEAD ${path.replace(api.namespace, '{ns}').replace(api.group, '{group}')} => ${status}`
     }

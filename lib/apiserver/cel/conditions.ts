@@ -6,45 +6,31 @@ import { declOf, type RuleSchema, structsOf } from './schema.ts'
 import { type CelType, DYN } from './types.ts'
 import { CelError, Entries, ListValue, outcomeOf, type Value } from './values.ts'
 
-const TEXT: RuleSchema = { type: 'string' }
-const GROUP_VERSION = { group: TEXT, version: TEXT }
-const KIND: RuleSchema = { type: 'object', properties: { ...GROUP_VERSION, kind: TEXT } }
-const RESOURCE: RuleSchema = { type: 'object', properties: { ...GROUP_VERSION, resource: TEXT } }
-const TEXTS: RuleSchema = { type: 'array', items: TEXT }
-
-/** What conditions can read of a request. */
-const REQUEST: RuleSchema = {
-  type: 'object',
-  properties: {
-    kind: KIND,
-    resource: RESOURCE,
-    subResource: TEXT,
-    requestKind: KIND,
-    requestResource: RESOURCE,
-    requestSubResource: TEXT,
-    name: TEXT,
-    namespace: TEXT,
-    operation: TEXT,
-    userInfo: {
-      type: 'object',
-      properties: { username: TEXT, uid: TEXT, groups: TEXTS, extra: { type: 'object', additionalProperties: TEXTS } },
-    },
-    dryRun: { type: 'boolean' },
-    // Of any type.
-    options: { 'x-kubernetes-int-or-string': true },
-  },
-}
-
 const fields = (properties: NonNullable<RuleSchema['properties']>): RuleSchema => ({ type: 'object', properties })
+const TEXT: RuleSchema = { type: 'string' }
+const TEXTS: RuleSchema = { type: 'array', items: TEXT }
 const TIME: RuleSchema = { type: 'string', format: 'date-time' }
 const INT: RuleSchema = { type: 'integer' }
-const MAP: RuleSchema = { type: 'object', additionalProperties: TEXT }
+const mapOf = (values: RuleSchema): RuleSchema => ({ type: 'object', additionalProperties: values })
+const KIND = fields({ group: TEXT, version: TEXT, kind: TEXT })
+const RESOURCE = fields({ group: TEXT, version: TEXT, resource: TEXT })
+
+/** What conditions can read of a request. */
+const REQUEST = fields({
+  ...{ kind: KIND, resource: RESOURCE, subResource: TEXT },
+  ...{ requestKind: KIND, requestResource: RESOURCE, requestSubResource: TEXT },
+  ...{ name: TEXT, namespace: TEXT, operation: TEXT, dryRun: { type: 'boolean' } },
+  userInfo: fields({ username: TEXT, uid: TEXT, groups: TEXTS, extra: mapOf(TEXTS) }),
+  // Of any type.
+  options: { 'x-kubernetes-int-or-string': true },
+})
+
 const CONDITION = fields({ status: TEXT, type: TEXT, lastTransitionTime: TIME, message: TEXT, reason: TEXT })
 
 /** What expressions can read of the namespace of an object. */
 const NAMESPACE = fields({
   metadata: fields({
-    ...{ name: TEXT, generateName: TEXT, namespace: TEXT, labels: MAP, annotations: MAP, UID: TEXT },
+    ...{ name: TEXT, generateName: TEXT, namespace: TEXT, labels: mapOf(TEXT), annotations: mapOf(TEXT), UID: TEXT },
     ...{ creationTimestamp: TIME, deletionGracePeriodSeconds: INT, deletionTimestamp: TIME, generation: INT },
     ...{ resourceVersion: TEXT, finalizers: TEXTS },
   }),

@@ -19,7 +19,16 @@ import { unregistered } from '../model/go_text.ts'
 import type { Kind, ScalePaths } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import type { Call } from '../model/routes.ts'
-import { badRequest, conflict, fault, internal, invalid, MODIFIED_MESSAGE, StatusError } from '../model/status.ts'
+import {
+  badRequest,
+  conflict,
+  fault,
+  internal,
+  invalid,
+  methodNotAllowed,
+  MODIFIED_MESSAGE,
+  StatusError,
+} from '../model/status.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
@@ -38,6 +47,7 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
     if (statesNone(kind, paths, object)) throw internal(`${replicasField(paths)} does not exist`)
     return scaleOf(object, paths)
   }
+  if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
   const write = writeOf(request)
   const { writer, dryRun } = write
   // What does not depend on the object is checked first.
