@@ -211,7 +211,7 @@ const STEPS_OF: Readonly<Record<string, Making>> = {
         if (object.metadata.name.startsWith('m')) throw new Error('is not mapped')
         return [{ namespace: 'n', name: 'a' }]
       },
-      ...{ onKeys: () => {}, clock: new FakeClock(), log: silentLog, signal: new AbortController().signal },
+      ...{ adderOf: () => () => {}, clock: new FakeClock(), log: silentLog, signal: new AbortController().signal },
     })
     const added = (object: KubeObject): Delta => ({ kind: 'added', object, initial: false })
     each(count, (at) => mapper.take(added(map(at, 1))))
