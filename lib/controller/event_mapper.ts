@@ -226,6 +226,7 @@ export class EventMapper {
       if (this.#options.signal.aborted) return
       this.#parked.mapped(
         key,
+        parked,
         parked.states.filter((state) => !failed.includes(state)),
         failed.length > 0 ? messageOf(error) : '',
         error,

@@ -228,7 +228,7 @@ const STEPS_OF: Readonly<Record<string, Making>> = {
     each(count, (at) => void failed.add(keyOf(at), event(at)))
     return (at) => {
       failed.add(`n/new-${at}`, event(at))
-      failed.mapped(`n/new-${at}`, [], '')
+      failed.mapped(`n/new-${at}`, failed.get(`n/new-${at}`)!, [], '')
     }
   },
   'keys of deleted objects: one more': (count) => {
