@@ -13,7 +13,7 @@ const ONLY = 'only the following media types are accepted:'
 
 /** Stores a ConfigMap whose texts need each style of YAML. */
 async function createStyles(api: Api): Promise<string> {
-  await api.expect(201, 'POST', api.configMaps, api.configMap('styles', STYLES))
+  await api.expect(201, 'POST', api.configMaps, cm('styles', STYLES))
   return `${api.configMaps}/styles`
 }
 
