@@ -1,7 +1,7 @@
 /** Scripts of differences that random requests have found. The answers are recorded. */
 import type { Body } from './api.ts'
 import { define } from './defaults.ts'
-import { cm, deploy, foo, type Script, script } from './transcript.ts'
+import { cm, deploy, foo, type Script, script, type Step } from './transcript.ts'
 const INGRESSES = '/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses'
 const BACKEND = { service: { name: 's', port: { number: 80 } } }
 const POD = { containers: [{ name: 'main', image: 'nginx' }] }
@@ -65,6 +65,40 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['MERGE foos/b ? metadata.managedFields', { metadata: { managedFields: [{}] } }],
     ['APPLY foos/b/scale?fieldManager=s', scaled('b', 2)],
     'GET foos/b ? spec.size',
+  ]),
+  script('verbs: a Scale is checked before its object is read', [
+    ...['foos', 'deploy'].flatMap((path): Step[] => [
+      [`PUT ${path}/none/scale`, scaled('none', 1)],
+      [`PUT ${path}/none/scale`, scaled('other', 1)],
+      [`PUT ${path}/none/scale?dryRun=some`, scaled('none', 1)],
+      [`MERGE ${path}/none/scale?force=true`, {}],
+      [`APPLY ${path}/none/scale`, scaled('none', 1)],
+      [`APPLY ${path}/none/scale?fieldManager=m`, scaled('none', 1)],
+    ]),
+    ['POST foos', foo('a')],
+    ['MERGE foos/a/scale', { kind: 'Other' }],
+    ['MERGE foos/a/scale?fieldValidation=Strict', { spec: { other: 1 } }],
+    ['MERGE foos/a/scale', { metadata: 'text' }],
+  ]),
+  script('verbs: a patch of a custom status names any type', [
+    ['POST foos', foo('a')],
+    ['MERGE foos/a/status ? apiVersion kind status', { apiVersion: 'other.com/v2', status: { ready: 1 } }],
+    ['MERGE foos/a/status ? apiVersion kind status', { kind: 'Other', status: { ready: 2 } }],
+    ['MERGE foos/a/status', { apiVersion: '' }],
+    ['MERGE foos/a', { apiVersion: 'other.com/v2' }],
+  ]),
+  script('verbs: an apply meets its conflicts before another namespace or name', [
+    ['APPLY cm/a?fieldManager=m ? data', cm('a')],
+    ...[{ namespace: 'other' }, { name: 'b' }].flatMap((metadata): Step[] => [
+      ['APPLY cm/a?fieldManager=n', { ...cm('a', { k: 'w' }), metadata: { name: 'a', ...metadata } }],
+      ['APPLY cm/a?fieldManager=n&force=true', { ...cm('a', { k: 'w' }), metadata: { name: 'a', ...metadata } }],
+    ]),
+  ]),
+  script('verbs: metadata of no objects', [
+    ['GET foos ? kind items', undefined, {
+      accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
+    }],
+    'GET foos ? kind items',
   ]),
   script('verbs: a test of a JSON patch below a missing field', [
     ['POST cm', cm('a')],

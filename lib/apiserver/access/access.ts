@@ -3,7 +3,7 @@ import type { Call } from '../model/routes.ts'
 import { StatusError } from '../model/status.ts'
 import type { Store } from '../storage/store.ts'
 import { type Attributes, attributesOf, notAllowed } from '../model/attributes.ts'
-import { impersonated, wantedUser } from './impersonation.ts'
+import { impersonated } from './impersonation.ts'
 import { decide } from './rbac.ts'
 import type { Decision, Rights, Roles } from '../model/rights.ts'
 import { storedRoles } from './stored_roles.ts'
@@ -49,10 +49,7 @@ export class Access implements Rights {
   admit(call: Call): void {
     call.user = this.#authenticate(call)
     const isImpersonating = Object.keys(call.headers).some((name) => name.startsWith('impersonate-'))
-    const wanted = isImpersonating && wantedUser(call)
-    if (wanted) {
-      call.user = impersonated(wanted, call.user, (action) => this.decideByMode(action))
-    }
+    if (isImpersonating) call.user = impersonated(call, (action) => this.check(action))
     if (this.#mayAll(call.user)) return
     this.check(attributesOf(call, call.user))
   }

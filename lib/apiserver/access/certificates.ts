@@ -1,5 +1,5 @@
 /** The rules of CertificateSigningRequests: who asked, and what each subresource writes. Nothing signs them. */
-import { type ApiObject, at, isObject, type JsonObject, putAt, restoreField } from '../model/json.ts'
+import { type ApiObject, at, type JsonObject, objectAt, putAt, restoreField, str } from '../model/json.ts'
 import type { PrepareContext, Rules } from '../model/kinds.ts'
 
 export const CERTIFICATE_RULES: Partial<Rules> = {
@@ -19,12 +19,12 @@ export const CERTIFICATE_RULES: Partial<Rules> = {
       validate: () => [],
     },
   },
-  fields: (request) => ({ 'spec.signerName': String(at(request, 'spec', 'signerName') ?? '') }),
+  fields: (request) => ({ 'spec.signerName': str(request, 'spec', 'signerName') }),
 }
 
 /** Sets the caller as the requester, in place, and drops a stated requester and a stated approval. */
 function setRequester(request: ApiObject, { user }: PrepareContext): void {
-  const spec = isObject(request['spec']) ? { ...request['spec'] } : {}
+  const spec = { ...objectAt(request, 'spec') }
   for (const field of ['username', 'uid', 'groups', 'extra']) delete spec[field]
   request['spec'] = { ...spec, ...user }
   request['status'] = {}

@@ -1,13 +1,13 @@
 /** The rights that the content of roles and bindings requires: no user may grant more than it has. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject } from '../model/json.ts'
+import { type ApiObject, clone, type JsonObject, list } from '../model/json.ts'
 import type { GuardedWrite } from '../model/kinds.ts'
 import { forbidden, notFound, type StatusError } from '../model/status.ts'
 import type { PolicyRule, Rights } from '../model/rights.ts'
 import { type Attributes, resourceAttributes } from '../model/attributes.ts'
 import { escalationProblem, FULL_AUTHORITY } from './escalation.ts'
 import { referencedRules, rulesFor } from './rbac.ts'
-import { rulesOf } from './stored_roles.ts'
+import { roleRefOf, rulesOf } from './stored_roles.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 
@@ -26,18 +26,15 @@ export function guardRole({ object, old, request }: GuardedWrite, rights: Rights
 }
 
 function aggregates(role: ApiObject): boolean {
-  const selectors = at(role, 'aggregationRule', 'clusterRoleSelectors')
-  return Array.isArray(selectors) && selectors.length > 0
+  return list(role, 'aggregationRule', 'clusterRoleSelectors').length > 0
 }
 
 /** Guards RoleBindings and ClusterRoleBindings. */
 export function guardBinding({ object, old, request }: GuardedWrite, rights: Rights): void {
   if (old && isOnlyForCollector(object, old)) return
-  const ref = (isObject(object['roleRef']) ? object['roleRef'] : {}) as JsonObject
-  const kind = String(ref['kind'] ?? '')
-  const name = String(ref['name'] ?? '')
+  const { kind, name, apiGroup: group } = roleRefOf(object)
   const { user, namespace, resource } = request
-  const bind = { user, verb: 'bind', group: String(ref['apiGroup'] ?? ''), version: '*', namespace, name }
+  const bind = { user, verb: 'bind', group, version: '*', namespace, name }
   const isKnown = kind === 'Role' || kind === 'ClusterRole'
   const roles = kind === 'Role' ? 'roles' : 'clusterroles'
   if (isKnown && rights.decide(resourceAttributes({ ...bind, resource: roles })).allowed) return
@@ -49,9 +46,8 @@ export function guardBinding({ object, old, request }: GuardedWrite, rights: Rig
 }
 
 function problemOf(rights: Rights, { user, namespace }: Attributes, wanted: readonly PolicyRule[]): string | undefined {
-  const own = [...rulesFor(rights.roles, user, namespace)].flatMap((
-    each,
-  ) => (typeof each === 'string' ? [] : each.rule))
+  const granted = [...rulesFor(rights.roles, user, namespace)]
+  const own = granted.flatMap((each) => typeof each === 'string' ? [] : each.rule)
   return escalationProblem(user, own, wanted)
 }
 

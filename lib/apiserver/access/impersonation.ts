@@ -1,8 +1,7 @@
 /** Impersonation: a request that acts as another user. */
 import type { Call } from '../model/routes.ts'
 import { badRequest } from '../model/status.ts'
-import { type Attributes, notAllowed, resourceAttributes } from '../model/attributes.ts'
-import type { Decision } from '../model/rights.ts'
+import { type Attributes, resourceAttributes } from '../model/attributes.ts'
 import {
   ANONYMOUS,
   AUTHENTICATED,
@@ -15,12 +14,20 @@ import {
 const EXTRA_PREFIX = 'impersonate-extra-'
 
 /**
- * Returns the user that the headers of a request name; undefined without such headers. Values of repeated headers are
- * joined by a comma, so a comma separates values.
+ * Returns the user that a request acts as: its own without headers that name another one. `check` throws 403 if an
+ * action is not allowed.
  *
  * @throws StatusError 400 if there are headers, but none for the name.
  */
-export function wantedUser({ headers }: Call): User | undefined {
+export function impersonated(call: Call, check: (action: Attributes) => void): User {
+  const wanted = wantedUser(call)
+  if (!wanted) return call.user
+  for (const action of impersonations(wanted, call.user)) check(action)
+  return completed(wanted)
+}
+
+/** Values of repeated headers are joined by a comma, so a comma separates values. */
+function wantedUser({ headers }: Call): User | undefined {
   const name = headers['impersonate-user'] ?? ''
   const uid = headers['impersonate-uid'] ?? ''
   const groups = valuesOf(headers['impersonate-group'])
@@ -47,19 +54,6 @@ function unescaped(key: string): string {
   } catch {
     return key
   }
-}
-
-/**
- * Returns the user that a request acts as.
- *
- * @throws StatusError 403 if the user may not impersonate the other one.
- */
-export function impersonated(wanted: User, user: User, decide: (action: Attributes) => Decision): User {
-  for (const action of impersonations(wanted, user)) {
-    const { allowed, reason } = decide(action)
-    if (!allowed) throw notAllowed(action, reason)
-  }
-  return completed(wanted)
 }
 
 /** Returns the actions that impersonate a user: one for its name, and one for each other part. */

@@ -74,9 +74,12 @@ function describe({ name, roleRef }: Binding, subject: Subject, namespace: strin
   }`
 }
 
+/** What one rule can allow. */
+export type Right = Pick<Attributes, 'isResource' | 'verb' | 'path' | 'group' | 'resource' | 'subresource' | 'name'>
+
 /** Returns whether a rule allows an action. */
-export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
-  const { isResource, verb, path, group, resource, subresource, name } = attributes
+export function ruleAllows(rule: PolicyRule, right: Right): boolean {
+  const { isResource, verb, path, group, resource, subresource, name } = right
   if (!includes(rule.verbs, verb)) return false
   if (!isResource) return (rule.nonResourceURLs ?? []).some((url) => url === path || coversPath(url, path))
   const { apiGroups, resources, resourceNames } = rule
@@ -87,11 +90,11 @@ export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
 }
 
 /** Returns whether a URL of a rule that ends with `*` covers a path. */
-export function coversPath(url: string, path: string): boolean {
+function coversPath(url: string, path: string): boolean {
   return url.endsWith('*') && path.startsWith(url.replace(/\*+$/, ''))
 }
 
 /** Returns whether a list of a rule, which may be missing, has a value or `*`. */
-export function includes(list: readonly string[] | null | undefined, value: string): boolean {
+function includes(list: readonly string[] | null | undefined, value: string): boolean {
   return !!list && (list.includes('*') || list.includes(value))
 }

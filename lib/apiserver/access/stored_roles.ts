@@ -1,5 +1,6 @@
 /** Reads roles and bindings from the store. */
-import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type ApiObject, list, str } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import type { Store } from '../storage/store.ts'
 import { DEFAULT_BINDINGS, DEFAULT_ROLES } from './default_roles.ts'
 import type { Binding, PolicyRule, RoleRef, Roles } from '../model/rights.ts'
@@ -30,30 +31,22 @@ const bindings = new WeakMap<ApiObject, Binding>()
 
 /** Returns a stored binding, parsed once. */
 function bindingOf(object: ApiObject): Binding {
-  let binding = bindings.get(object)
-  if (!binding) {
-    const ref = isObject(object['roleRef']) ? object['roleRef'] : {}
-    const subjects = list(object['subjects']).map(({ kind, name, namespace }) => ({
-      kind: text(kind),
-      name: text(name),
-      namespace: text(namespace),
+  return remembered(bindings, object, () => {
+    const subjects = list(object, 'subjects').map((subject) => ({
+      kind: str(subject, 'kind'),
+      name: str(subject, 'name'),
+      namespace: str(subject, 'namespace'),
     }))
-    const roleRef: RoleRef = { kind: text(ref['kind']), name: text(ref['name']), apiGroup: text(ref['apiGroup']) }
-    binding = { name: object.metadata.name!, subjects, roleRef }
-    bindings.set(object, binding)
-  }
-  return binding
+    return { name: object.metadata.name!, subjects, roleRef: roleRefOf(object) }
+  })
+}
+
+/** Returns the role that a binding object names. */
+export function roleRefOf({ roleRef }: ApiObject): Required<RoleRef> {
+  return { kind: str(roleRef, 'kind'), name: str(roleRef, 'name'), apiGroup: str(roleRef, 'apiGroup') }
 }
 
 /** Returns the rules of a role object. */
 export function rulesOf(role: ApiObject): readonly PolicyRule[] {
-  return list(role['rules']) as unknown as readonly PolicyRule[]
-}
-
-function list(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
+  return list(role, 'rules') as unknown as readonly PolicyRule[]
 }

@@ -2,8 +2,9 @@
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { celEngine } from '../cel/load.ts'
 import type { Context } from '../context/context.ts'
-import type { ApiObject, JsonObject } from '../model/json.ts'
+import { type ApiObject, type JsonObject, list } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
+import { remembered } from '../model/remembered.ts'
 import { selectorMatches } from '../model/selectors.ts'
 import type { Admission } from './review.ts'
 
@@ -50,13 +51,15 @@ export function hooksOf(context: Context, type: string): readonly Hook[] {
   const configs = context.store.list(type, '')
   if (configs.length === 0) return []
   return configs.flatMap((config) => {
-    let hooks = hooksOfConfig.get(config)
-    if (!hooks) {
-      const { name } = config.metadata
-      const webhooks = (Array.isArray(config['webhooks']) ? config['webhooks'] : []) as unknown as Hook[]
-      hooks = webhooks.map((hook, index) => ({ ...hook, id: `${name}/${hook.name}/${index}` }))
-      hooksOfConfig.set(config, hooks)
-    }
+    const hooks = remembered(
+      hooksOfConfig,
+      config,
+      () =>
+        (list(config, 'webhooks') as unknown as readonly Hook[]).map((hook, index) => ({
+          ...hook,
+          id: `${config.metadata.name}/${hook.name}/${index}`,
+        })),
+    )
     // The conditions are evaluated while the request waits for webhooks, when it cannot wait for the engine.
     if (hooks.some(({ matchConditions }) => matchConditions?.length)) celEngine()
     return hooks

@@ -2,7 +2,7 @@
 import { type ApiObject, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
-import { badRequest, type Cause, StatusError } from '../model/status.ts'
+import { badRequest, StatusError } from '../model/status.ts'
 import { withoutLastApplied } from './last_applied.ts'
 import { typeProblem, UntypableError } from './typed.ts'
 import {
@@ -38,11 +38,6 @@ export interface Writer {
   readonly warnings?: string[]
 }
 
-interface Managed {
-  owners: Owners
-  readonly times: Map<string, string | undefined>
-}
-
 /** The fields without an owner: those that the server sets and those that every object has. */
 const SERVER_OWNED: FieldSet = (() => {
   const builder = new FieldSetBuilder()
@@ -76,34 +71,37 @@ function identityOf(id: string): Identity {
   return { manager, operation, apiVersion, subresource }
 }
 
-function decode(
-  entries: readonly ManagedFieldsEntry[] | undefined,
-): Managed & { readonly versions: Map<string, string> } {
+/** The entries of managers, by their ids. */
+interface Managed {
+  readonly owners: Owners
+  readonly details: Map<string, Details>
+}
+
+interface Details {
+  readonly time: string | undefined
+  readonly apiVersion: string
+}
+
+function decode(entries: readonly ManagedFieldsEntry[] | undefined): Managed {
   const owners: Owners = new Map()
-  const times = new Map<string, string | undefined>()
-  const versions = new Map<string, string>()
+  const details = new Map<string, Details>()
   for (const entry of entries ?? []) {
     const id = identify(entry)
     const set = isObject(entry.fieldsV1) ? fieldSetOf(entry.fieldsV1) : new Map()
     owners.set(id, owners.has(id) ? union(owners.get(id)!, set) : set)
-    times.set(id, entry.time)
-    versions.set(id, entry.apiVersion ?? '')
+    details.set(id, { time: entry.time, apiVersion: entry.apiVersion ?? '' })
   }
-  return { owners, times, versions }
+  return { owners, details }
 }
 
-function encode(
-  owners: Owners,
-  times: ReadonlyMap<string, string | undefined>,
-  versions: ReadonlyMap<string, string>,
-): ManagedFieldsEntry[] {
+function encode({ owners, details }: Managed): ManagedFieldsEntry[] {
   const entries = [...owners].map(([id, set]): ManagedFieldsEntry => {
-    const { manager, operation, apiVersion, subresource } = identityOf(id)
-    const time = times.get(id)
+    const { manager, operation, subresource } = identityOf(id)
+    const { time, apiVersion } = details.get(id)!
     return {
       manager,
       operation,
-      apiVersion: versions.get(id) ?? apiVersion,
+      apiVersion,
       ...(time !== undefined && { time }),
       fieldsType: 'FieldsV1',
       fieldsV1: sharedFieldsV1(set),
@@ -130,7 +128,7 @@ function isFieldSet(json: Json | undefined): boolean {
 }
 
 /** Returns the managers before a write: those in the written object if present, otherwise those of the live object. */
-function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer): ReturnType<typeof decode> {
+function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer): Managed {
   const given = after.metadata.managedFields as ManagedFieldsEntry[] | null | undefined
   if (writer.subresource) return decode(live?.metadata.managedFields)
   // An empty list or a single empty entry clears managedFields; a missing list keeps them.
@@ -142,8 +140,8 @@ function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer
 }
 
 /** Returns the version of an owner that the definition no longer has. */
-function unknownVersion(typing: Typing, versions: ReadonlyMap<string, string>): string | undefined {
-  return [...versions.values()].find((version) => !typing.isKnown(version))
+function unknownVersion(typing: Typing, { details }: Managed): string | undefined {
+  return [...details.values()].find(({ apiVersion }) => !typing.isKnown(apiVersion))?.apiVersion
 }
 
 /**
@@ -175,16 +173,13 @@ function ownersAfterUpdate(
   after: ApiObject,
   writer: Writer,
 ): ManagedFieldsEntry[] | undefined {
-  const { owners, times, versions } = managedOf(live, after, writer)
+  const managed = managedOf(live, after, writer)
+  const { owners, details } = managed
   // Without managedFields the object was cleared on purpose: keep it so.
   if (live && owners.size === 0) return undefined
-  if (unknownVersion(typing, versions) !== undefined) return undefined
-  const id = identify({
-    manager: writer.manager,
-    operation: 'Update',
-    apiVersion: writer.apiVersion,
-    subresource: writer.subresource,
-  })
+  if (unknownVersion(typing, managed) !== undefined) return undefined
+  const { manager, apiVersion, subresource } = writer
+  const id = identify({ manager, operation: 'Update', apiVersion, subresource })
   const current = 'current-operation'
   const next = withoutServerFields(
     afterUpdate(typing, withoutManagedFields(before), withoutManagedFields(after), owners, current),
@@ -194,11 +189,11 @@ function ownersAfterUpdate(
     next.delete(current)
     next.set(id, next.has(id) ? union(next.get(id)!, written) : written)
     // The real server does not set the time of writes to /scale.
-    times.set(id, writer.subresource === 'scale' ? undefined : writer.now)
-    versions.set(id, writer.apiVersion)
+    details.set(id, { time: subresource === 'scale' ? undefined : writer.now, apiVersion })
   }
-  capUpdateEntries(next, times, versions)
-  return encode(next, times, versions)
+  const capped = { owners: next, details }
+  capUpdateEntries(capped)
+  return encode(capped)
 }
 
 export interface AppliedObject {
@@ -219,15 +214,16 @@ export function applyManagedFields(
   writer: Writer,
   force: boolean,
 ): AppliedObject {
-  const { owners, times, versions } = decode(entries)
-  const unknown = unknownVersion(typing, versions)
+  const managed = decode(entries)
+  const { owners, details } = managed
+  const unknown = unknownVersion(typing, managed)
   if (unknown !== undefined) {
     throw new StatusError(500, '', `request to convert CR to an invalid group/version: ${unknown}`)
   }
   const id = identify({ manager: writer.manager, operation: 'Apply', subresource: writer.subresource })
   const bare = withoutManagedFields(live)
   if (owners.size === 0 && (live['metadata'] as JsonObject | undefined)?.['uid'] !== undefined) {
-    claimUnmanaged(typing, bare, owners, times, versions, writer)
+    claimUnmanaged(typing, bare, managed, writer)
   }
   try {
     const apply = (forced: boolean): Applied => afterApply(typing, bare, config, owners, id, forced)
@@ -235,9 +231,9 @@ export function applyManagedFields(
       ? appliedByKubectl(typing, bare, writer, apply)
       : apply(force)
     const next = withoutServerFields(applied.owners)
-    if (applied.object !== undefined) times.set(id, writer.now)
-    versions.set(id, writer.apiVersion)
-    return { object: applied.object, managedFields: encode(next, times, versions) }
+    const time = applied.object === undefined ? details.get(id)?.time : writer.now
+    details.set(id, { time, apiVersion: writer.apiVersion })
+    return { object: applied.object, managedFields: encode({ owners: next, details }) }
   } catch (error) {
     if (error instanceof ConflictsError) throw conflictStatus(error.conflicts)
     throw error
@@ -265,21 +261,13 @@ function appliedByKubectl(
 }
 
 /** Assigns the fields of an unmanaged object to `before-first-apply`, so that an apply does not remove them. */
-function claimUnmanaged(
-  typing: Typing,
-  live: JsonObject,
-  owners: Owners,
-  times: Map<string, string | undefined>,
-  versions: Map<string, string>,
-  writer: Writer,
-): void {
+function claimUnmanaged(typing: Typing, live: JsonObject, { owners, details }: Managed, writer: Writer): void {
   const { apiVersion, subresource } = writer
   const id = identify({ manager: 'before-first-apply', operation: 'Update', apiVersion, subresource })
   const before = typing.isBuiltin ? zeroValue(typing.schema) : {}
   const claimed = withoutServerFields(afterUpdate(typing, before, live, new Map(), id))
   for (const [manager, set] of claimed) owners.set(manager, set)
-  times.set(id, writer.now)
-  versions.set(id, apiVersion)
+  details.set(id, { time: writer.now, apiVersion })
 }
 
 function withoutServerFields(owners: Owners): Owners {
@@ -299,15 +287,15 @@ function withoutManagedFields(object: JsonObject): JsonObject {
 }
 
 /** Merges the oldest update entries above the limit of ten, separately for each version. */
-function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>, versions: Map<string, string>): void {
+function capUpdateEntries({ owners, details }: Managed): void {
   const updaters = [...owners.keys()].filter((id) => identityOf(id).operation === 'Update')
-    .sort((a, b) => order(times.get(a) ?? '', times.get(b) ?? '') || order(a, b))
+    .sort((a, b) => order(details.get(a)!.time ?? '', details.get(b)!.time ?? '') || order(a, b))
   const firstOf = new Map<string, string>()
   const merged = new Map<string, FieldSet[]>()
   let count = updaters.length
   for (const id of updaters) {
     if (count <= MAX_UPDATE_ENTRIES) break
-    const apiVersion = versions.get(id) ?? ''
+    const { apiVersion } = details.get(id)!
     const first = firstOf.get(apiVersion)
     if (first === undefined) {
       firstOf.set(apiVersion, id)
@@ -323,8 +311,7 @@ function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>
     sets.push(owners.get(id)!)
     owners.delete(id)
     if (id === bucket) merged.delete(bucket)
-    times.set(bucket, times.get(id))
-    versions.set(bucket, apiVersion)
+    details.set(bucket, details.get(id)!)
     count--
   }
   for (const [bucket, sets] of merged) owners.set(bucket, unionOf(sets))
@@ -347,13 +334,12 @@ function groupVersion(apiVersion: string): string {
 }
 
 function conflictStatus(conflicts: readonly Conflict[]): StatusError {
-  const causes = conflicts.map(({ manager, path }): Cause => ({
+  const causes = conflicts.map(({ manager, path }) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${describe(manager)}`,
     field: formatPath(path),
   }))
-  const details: JsonObject = { causes: causes.map(({ reason, message, field }) => ({ reason, message, field })) }
-  return new StatusError(409, 'Conflict', conflictMessage(conflicts), details)
+  return new StatusError(409, 'Conflict', conflictMessage(conflicts), { causes })
 }
 
 function conflictMessage(conflicts: readonly Conflict[]): string {

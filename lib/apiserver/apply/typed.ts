@@ -69,6 +69,29 @@ export function itemElement(schema: Schema, item: Json): string {
   return `k:${JSON.stringify(named)}`
 }
 
+/** A field of a map or an item of a list. */
+export interface Part {
+  /** Its path element. */
+  readonly element: string
+  readonly schema: Schema
+  readonly value: Json
+}
+
+/** Returns the parts of a value; none of a leaf. */
+export function partsOf(schema: Schema, value: Maybe): readonly Part[] {
+  const shape = shapeOf(schema, value)
+  if (shape === 'leaf') return []
+  if (shape === 'list') {
+    const items = itemsOf(schema)
+    return (value as Json[]).map((item) => ({ element: itemElement(schema, item), schema: items, value: item }))
+  }
+  const parts: Part[] = []
+  for (const [name, child] of Object.entries(value as JsonObject)) {
+    if (child !== undefined) parts.push({ element: `f:${name}`, schema: childSchema(schema, name), value: child })
+  }
+  return parts
+}
+
 /** Returns the items of a list by path element. Of repeated elements, the first item is kept. */
 export function itemsByElement(schema: Schema, list: readonly Json[]): Map<string, Json> {
   const items = new Map<string, Json>()
@@ -141,11 +164,9 @@ function scalarProblem(target: Schema, value: Json, refuse: (text: string) => st
 /** Calls with an element at the end of the path. */
 function below<T>(path: string[], element: string, call: () => T): T {
   path.push(element)
-  try {
-    return call()
-  } finally {
-    path.pop()
-  }
+  const result = call()
+  path.pop()
+  return result
 }
 
 function firstOf<T>(items: readonly T[], find: (item: T, index: number) => string | undefined): string | undefined {
@@ -167,8 +188,8 @@ function* problemsAt(schema: Schema, value: Maybe, path: readonly string[]): Gen
   const shape = shapeOf(schema, value)
   if (shape === 'list') yield* itemProblems(schema, value as Json[], path)
   else if (shape === 'map') {
-    for (const [name, child] of Object.entries(value as JsonObject)) {
-      yield* problemsAt(childSchema(schema, name), child, [...path, `f:${name}`])
+    for (const { element, schema: own, value: child } of partsOf(schema, value)) {
+      yield* problemsAt(own, child, [...path, element])
     }
   }
 }
@@ -198,27 +219,13 @@ export function fieldsOf(schema: Schema, value: Maybe): FieldSet {
 }
 
 function collect(schema: Schema, value: Maybe, path: string[], builder: FieldSetBuilder): void {
-  switch (shapeOf(schema, value)) {
-    case 'leaf':
-      if (path.length > 0) builder.insert(path)
-      return
-    case 'map':
-      for (const [name, child] of Object.entries(value as JsonObject)) {
-        if (child === undefined) continue
-        below(path, `f:${name}`, () => {
-          collect(childSchema(schema, name), child, path, builder)
-          const isEmptyMap = isObject(child) && Object.keys(child).length === 0
-          if (isEmptyMap || !isNamedField(schema, name)) builder.insert(path)
-        })
-      }
-      return
-    case 'list':
-      for (const item of value as never[]) {
-        below(path, itemElement(schema, item), () => {
-          collect(itemsOf(schema), item, path, builder)
-          builder.insert(path)
-        })
-      }
+  if (shapeOf(schema, value) === 'leaf' && path.length > 0) builder.insert(path)
+  for (const { element, schema: own, value: child } of partsOf(schema, value)) {
+    below(path, element, () => {
+      collect(own, child, path, builder)
+      const isEmptyMap = isObject(child) && Object.keys(child).length === 0
+      if (!element.startsWith('f:') || isEmptyMap || !isNamedField(schema, element.slice(2))) builder.insert(path)
+    })
   }
 }
 

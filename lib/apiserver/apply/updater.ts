@@ -16,6 +16,7 @@ import {
   itemsByElement,
   itemsOf,
   type Maybe,
+  partsOf,
   shapeOf,
   withNamedFields,
 } from './typed.ts'
@@ -272,33 +273,14 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
 /** Returns the value without the members of a set. Objects and lists that become empty are undefined. */
 function removeFields(schema: Schema, value: Maybe, set: FieldSet): Maybe {
   if (isEmpty(set)) return value
-  switch (shapeOf(schema, value)) {
-    case 'leaf':
-      return Array.isArray(value) || isObject(value) ? undefined : value
-    case 'map':
-      return removeFromMap(schema, value as JsonObject, set)
-    case 'list':
-      return removeFromList(schema, value as Json[], set)
-  }
-}
-
-function removeFromMap(schema: Schema, object: JsonObject, set: FieldSet): Maybe {
-  const result: JsonObject = {}
-  for (const [name, value] of Object.entries(object)) {
-    const node = set.get(`f:${name}`)
-    if (node?.member) continue
+  const shape = shapeOf(schema, value)
+  if (shape === 'leaf') return Array.isArray(value) || isObject(value) ? undefined : value
+  const kept = partsOf(schema, value).flatMap(({ element, schema: own, value: child }): [string, Json][] => {
+    const node = set.get(element)
+    if (node?.member) return []
     // What becomes empty is null, and not gone: another manager may own the field itself.
-    put(result, name, node ? removeFields(childSchema(schema, name), value, node.children) ?? null : value)
-  }
-  return Object.keys(result).length > 0 ? result : undefined
-}
-
-function removeFromList(schema: Schema, list: readonly Json[], set: FieldSet): Maybe {
-  const result: Json[] = []
-  for (const item of list) {
-    const node = set.get(itemElement(schema, item))
-    if (node?.member) continue
-    result.push(node ? removeFields(itemsOf(schema), item, node.children) ?? null : item)
-  }
-  return result.length > 0 ? result : undefined
+    return [[element.slice(2), node ? removeFields(own, child, node.children) ?? null : child]]
+  })
+  if (kept.length === 0) return undefined
+  return shape === 'map' ? Object.fromEntries(kept) : kept.map(([, item]) => item)
 }

@@ -1,5 +1,5 @@
 /** The costs of calls: most cost one unit, those that read texts and lists cost by their sizes. */
-import { add, fixed, MAX, type Range, scaled, times, UNKNOWN } from './ranges.ts'
+import { add, fixed, MAX, type Range, scaled, times } from './ranges.ts'
 import type { Expr } from './expr.ts'
 import { type CelType, sameType } from './types.ts'
 
@@ -30,9 +30,82 @@ const PER_CHARACTER = 0.1
 const PER_PATTERN_CHARACTER = 0.25
 const LONGEST_NAME_PATTERN = 128
 
-export function callCost(sizes: Sizes, call: CallNode): CallCost {
-  const own = libraryCost(sizes, call) ?? standardCost(sizes, call) ?? { cost: fixed(1) }
-  return { ...own, cost: call.costs.reduce(add, own.cost) }
+/**
+ * Returns what a call costs beside its operands: the target, if it has one, and the arguments. `sizes` has those of the
+ * operands that there are.
+ */
+type Estimate = (sizes: readonly [Range, Range, Range], operands: readonly Expr[], known: Sizes) => CallCost
+
+/** By the overload, or by the function for all of its overloads. Other calls cost one unit. */
+const ESTIMATES: Readonly<Record<string, Estimate>> = {
+  ...each('isSorted sum max min indexOf lastIndexOf', ([size], [list], known) => ({
+    cost: traversal(known, list!, size),
+  })),
+  ...each('url lowerAscii upperAscii substring trim', ([size]) => ({ cost: reading(size), size })),
+  ...each(
+    'ip(string) cidr isIP isCIDR quantity isQuantity semver isSemver format',
+    ([text]) => ({ cost: reading(text) }),
+  ),
+  ...each('startsWith endsWith', ([, part]) => ({ cost: reading(part) })),
+  'ip.isCanonical': ([text]) => ({ cost: reading(text, 2) }),
+  validate: ([, text]) => ({ cost: scaled(reading(text), LONGEST_NAME_PATTERN * PER_PATTERN_CHARACTER) }),
+  'CIDR.containsIP(IP)': () => ({ cost: CONTAINING_IP }),
+  'CIDR.containsIP(string)': ([, text]) => ({ cost: add(CONTAINING_IP, reading(text)) }),
+  'CIDR.containsCIDR(CIDR)': () => ({ cost: CONTAINING_CIDR }),
+  'CIDR.containsCIDR(string)': ([, text]) => ({ cost: add(CONTAINING_CIDR, reading(text)) }),
+  replace: ([text, from, to]) => ({ cost: reading(text, 2), size: replacedSize(text, from, to) }),
+  split: ([text], [, , limit]) => ({ cost: reading(text, 2), size: { min: 0, max: splitSize(text, limit) } }),
+  join: ([list, separator], [node, hasSeparator], known) => {
+    const size = joinedSize(list, known.itemSize(node!)?.size, hasSeparator && separator)
+    return { cost: reading(size), size }
+  },
+  ...each('find findAll', ([text, pattern]) => ({ cost: matching(text, pattern), size: { min: 0, max: text.max } })),
+  'string.matches(string)': ([text, pattern]) => ({ cost: matching(text, pattern) }),
+  contains: ([text, part]) => ({ cost: times(reading(text), reading(part)) }),
+  'bytes(string)': ([text]) => ({
+    cost: reading(text),
+    size: { min: text.min, max: Math.min(text.max * 4, MAX) },
+  }),
+  'string(bytes)': ([bytes]) => ({
+    cost: reading(bytes),
+    size: { min: Math.floor(bytes.min / 4), max: bytes.max },
+  }),
+  'strings.quote': ([text]) => ({
+    cost: reading(text),
+    size: { min: text.min + 2, max: Math.min(text.max * 2 + 2, MAX) },
+  }),
+  slice: ([list], [, start, end]) => {
+    const count = intOf(end, list.max) - intOf(start, 0)
+    // As in cel-go, a negative number of items counts as a huge one.
+    return making(fixed(count < 0 ? MAX : count), 1)
+  },
+  'lists.range': (_, [end]) => making(fixed(intOf(end, MAX)), 1),
+  reverse: ([list]) => making(list, 1),
+  flatten: ([list], [, depth]) => making(list, depth ? intOf(depth, MAX) : 1),
+  distinct: ([list]) => making(times(list, list), 2),
+  sort: ([list], [node], known) => sorting(known, node!, list),
+  '@sortByAssociatedKeys': ([, keys], [, node], known) => sorting(known, node!, keys),
+  '@in(A, list<A>)': ([, list]) => ({ cost: list }),
+  ...each('sets.contains sets.intersects', ([a, b]) => ({ cost: add(times(a, b), fixed(1)) })),
+  'sets.equivalent': ([a, b]) => ({ cost: add(scaled(times(a, b), 2), fixed(1)) }),
+  '_==_': ([a, b], operands, known) => equality(known, operands) ?? comparison([a, b]),
+  '_!=_': comparison,
+  ...Object.fromEntries(
+    ['_<_', '_<=_', '_>_', '_>=_'].flatMap((fn) => [`${fn}(string, string)`, `${fn}(bytes, bytes)`])
+      .map((id) => [id, comparison]),
+  ),
+}
+
+function each(names: string, estimate: Estimate): Record<string, Estimate> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, estimate]))
+}
+
+export function callCost(known: Sizes, { id, fn, target, args, costs }: CallNode): CallCost {
+  const estimate = ESTIMATES[id] ?? ESTIMATES[fn]
+  const operands = target ? [target, ...args] : args
+  const sizes = operands.map((operand) => known.sizeOf(operand)) as [Range, Range, Range]
+  const own = estimate?.(sizes, operands, known) ?? { cost: fixed(1) }
+  return { ...own, cost: costs.reduce(add, own.cost) }
 }
 
 function reading(size: Range, times = 1): Range {
@@ -44,88 +117,42 @@ function making(size: Range, factor: number): CallCost {
   return { cost: add(scaled(size, factor), fixed(11)), size }
 }
 
-/** The functions of Kubernetes, and those whose costs Kubernetes sets. */
-function libraryCost(sizes: Sizes, { fn, id, target, args }: CallNode): CallCost | undefined {
-  const first = args[0] && sizes.sizeOf(args[0])
-  const of = target && sizes.sizeOf(target)
-  switch (fn) {
-    case 'isSorted':
-    case 'sum':
-    case 'max':
-    case 'min':
-    case 'indexOf':
-    case 'lastIndexOf':
-      return of && { cost: traversal(sizes, target) }
-    case 'url':
-      return first && { cost: reading(first), size: first }
-    case 'lowerAscii':
-    case 'upperAscii':
-    case 'substring':
-    case 'trim':
-      return of && { cost: reading(of), size: of }
-    case 'replace':
-      return of && { cost: reading(of, 2), size: replacedSize(of, first!, sizes.sizeOf(args[1]!)) }
-    case 'split': {
-      const limit = args[1]?.kind === 'literal' && typeof args[1].value === 'bigint' ? args[1].value : undefined
-      return of &&
-        {
-          cost: reading(of, 2),
-          size: { min: 0, max: limit === undefined ? of.max : Number(BigInt.asUintN(64, limit)) },
-        }
-    }
-    case 'join': {
-      const size = joinedSize(of!, sizes.itemSize(target!)?.size, first)
-      return { cost: reading(size), size }
-    }
-    case 'find':
-    case 'findAll':
-      return of && { cost: matching(of, first!), size: { min: 0, max: of.max } }
-    case 'cidr':
-    case 'isIP':
-    case 'isCIDR':
-    case 'quantity':
-    case 'isQuantity':
-    case 'semver':
-    case 'isSemver':
-      return { cost: reading(first!) }
-    case 'ip':
-      return { cost: id === 'cidr_ip' ? fixed(1) : reading(first!) }
-    case 'ip.isCanonical':
-      return { cost: reading(first!, 2) }
-    case 'containsIP':
-    case 'containsCIDR':
-      return { cost: networkCost(fn, id, first!) }
-    case 'validate':
-      return { cost: scaled(reading(first!), LONGEST_NAME_PATTERN * PER_PATTERN_CHARACTER) }
-    case '_==_':
-      return equalityCost(sizes, args)
-  }
-  return listCost(sizes, fn, target, args)
-}
-
 const CHEAP = new Set(['kubernetes.Quantity', 'kubernetes.Semver', 'net.IP', 'net.CIDR'])
 
-function equalityCost(sizes: Sizes, args: readonly Expr[]): CallCost | undefined {
-  const [a, b] = args.map((each) => sizes.typeOf(each))
+function equality(known: Sizes, operands: readonly Expr[]): CallCost | undefined {
+  const [a, b] = operands.map((each) => known.typeOf(each))
   if (!sameType(a!, b!)) return undefined
   if (CHEAP.has(a!.name)) return { cost: fixed(1) }
   if (a!.name === 'kubernetes.NamedFormat') return { cost: { min: 1, max: 7 } }
   return undefined
 }
 
-function traversal(sizes: Sizes, target: Expr): Range {
-  const item = sizes.itemSize(target)
-  const size = sizes.sizeOf(target)
-  if (!item) return reading(size)
-  const isText = item.type.kind === 'string' || item.type.kind === 'bytes'
-  return times(size, isText ? add(fixed(1), reading(item.size)) : fixed(1))
+function comparison([a, b]: readonly [Range, Range, ...Range[]]): CallCost {
+  const max = Math.min(a.max, b.max)
+  return { cost: reading({ min: max > 0 ? 1 : 0, max }) }
 }
 
-function networkCost(fn: string, id: string, other: Range): Range {
-  const address: Range = { min: 4, max: 16 }
-  let cost = reading(add(address, address))
-  if (fn === 'containsCIDR') cost = add(add(cost, reading(address)), fixed(1))
-  return id.endsWith('_string') ? add(cost, reading(other)) : cost
+function traversal(known: Sizes, list: Expr, size: Range): Range {
+  const item = known.itemSize(list)
+  if (!item) return reading(size)
+  return times(size, isText(item.type) ? add(fixed(1), reading(item.size)) : fixed(1))
+}
+
+function isText({ kind }: CelType): boolean {
+  return kind === 'string' || kind === 'bytes'
+}
+
+function sorting(known: Sizes, list: Expr, size: Range): CallCost {
+  return making(times(size, size), isText(known.typeOf(list).params[0]!) ? 2.1 : 2)
+}
+
+const ADDRESS: Range = { min: 4, max: 16 }
+const CONTAINING_IP = reading(add(ADDRESS, ADDRESS))
+const CONTAINING_CIDR = add(add(CONTAINING_IP, reading(ADDRESS)), fixed(1))
+
+function splitSize(text: Range, limit: Expr | undefined): number {
+  const isLimited = limit?.kind === 'literal' && typeof limit.value === 'bigint'
+  return isLimited ? Number(BigInt.asUintN(64, limit.value as bigint)) : text.max
 }
 
 function replacedSize(text: Range, from: Range, to: Range): Range {
@@ -153,66 +180,4 @@ function matching(text: Range, pattern: Range): Range {
 
 function intOf(expr: Expr | undefined, otherwise: number): number {
   return expr?.kind === 'literal' && typeof expr.value === 'bigint' ? Number(expr.value) : otherwise
-}
-
-function listCost(sizes: Sizes, fn: string, target: Expr | undefined, args: readonly Expr[]): CallCost | undefined {
-  const size = target ? sizes.sizeOf(target) : UNKNOWN
-  const square = times(size, size)
-  switch (fn) {
-    case 'slice': {
-      const count = intOf(args[1], size.max) - intOf(args[0], 0)
-      // As in cel-go, a negative number of items counts as a huge one.
-      return making(fixed(count < 0 ? MAX : count), 1)
-    }
-    case 'lists.range':
-      return making(fixed(intOf(args[0], MAX)), 1)
-    case 'reverse':
-      return making(size, 1)
-    case 'flatten':
-      return making(size, args.length === 0 ? 1 : intOf(args[0], MAX))
-    case 'distinct':
-      return making(square, 2)
-    case 'sort':
-    case '@sortByAssociatedKeys': {
-      const list = fn === 'sort' ? target! : args[0]!
-      const own = sizes.sizeOf(list)
-      const { kind } = sizes.typeOf(list).params[0]!
-      return making(times(own, own), kind === 'string' || kind === 'bytes' ? 2.1 : 2)
-    }
-    case 'sets.contains':
-    case 'sets.intersects':
-    case 'sets.equivalent': {
-      const both = times(sizes.sizeOf(args[0]!), sizes.sizeOf(args[1]!))
-      return { cost: add(scaled(both, fn === 'sets.equivalent' ? 2 : 1), fixed(1)) }
-    }
-  }
-  return undefined
-}
-
-/** The functions of CEL itself. */
-function standardCost(sizes: Sizes, { id, target, args }: CallNode): CallCost | undefined {
-  const first = args[0] && sizes.sizeOf(args[0])
-  const second = args[1] && sizes.sizeOf(args[1])
-  switch (id) {
-    case 'string_format':
-      return { cost: reading(sizes.sizeOf(target!)) }
-    case 'string_to_bytes':
-      return { cost: reading(first!), size: { min: first!.min, max: Math.min(first!.max * 4, MAX) } }
-    case 'bytes_to_string':
-      return { cost: reading(first!), size: { min: Math.floor(first!.min / 4), max: first!.max } }
-    case 'strings_quote':
-      return { cost: reading(first!), size: { min: first!.min + 2, max: Math.min(first!.max * 2 + 2, MAX) } }
-    case 'starts_with_string':
-    case 'ends_with_string':
-      return { cost: reading(first!) }
-    case 'in_list':
-      return { cost: second! }
-    case 'matches_string':
-      return { cost: matching(sizes.sizeOf(target!), first!) }
-    case 'contains_string':
-      return { cost: times(reading(sizes.sizeOf(target!)), reading(first!)) }
-  }
-  if (!/^(?:(?:less|greater)(?:_equals)?_(?:string|bytes)|equals|not_equals)$/.test(id)) return undefined
-  const max = Math.min(first!.max, second!.max)
-  return { cost: reading({ min: max > 0 ? 1 : 0, max }) }
 }

@@ -1,11 +1,10 @@
 /** Compiles and evaluates expressions about a request, whose objects have no schema. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Scope } from './checker.ts'
-import { compileExpression } from './expressions.ts'
 import type { Program } from './evaluate.ts'
 import { declOf, type RuleSchema, structsOf } from './schema.ts'
-import { type CelType, DYN, typeName } from './types.ts'
-import { CelError, Entries, ListValue, type Value } from './values.ts'
+import { type CelType, DYN } from './types.ts'
+import { CelError, Entries, ListValue, outcomeOf, type Value } from './values.ts'
 
 const TEXT: RuleSchema = { type: 'string' }
 const GROUP_VERSION = { group: TEXT, version: TEXT }
@@ -68,27 +67,6 @@ export const REQUEST_SCOPE: Scope = {
   fieldsOf: (name) => structs.get(name),
 }
 
-const programs = new Map<string, Program | string>()
-
-function programOf(expression: string): Program | string {
-  let program = programs.get(expression)
-  if (program === undefined) {
-    const compiled = compileExpression(expression, REQUEST_SCOPE)
-    if (typeof compiled === 'string') program = `compilation failed: ${compiled}`
-    else {program = compiled.type.kind === 'bool'
-        ? compiled.program
-        : `must evaluate to bool but got ${typeName(compiled.type)}`}
-    programs.set(expression, program)
-  }
-  return program
-}
-
-/** Returns what is wrong with a condition, or undefined. */
-export function conditionProblem(expression: string): string | undefined {
-  const program = programOf(expression)
-  return typeof program === 'string' ? program : undefined
-}
-
 /** The variables of an expression about a request; an object that a request does not have is null. */
 export interface RequestInput {
   readonly object: Json
@@ -99,11 +77,6 @@ export interface RequestInput {
 /** Returns the values of the variables. Conditions do not see the namespace. */
 export function requestVariables({ object, oldObject, request }: RequestInput): Readonly<Record<string, Value>> {
   return { object: dynamic(object), oldObject: dynamic(oldObject), request: dynamic(request), namespaceObject: null }
-}
-
-/** Evaluates conditions. Returns whether all hold, or the failures if none is false. */
-export function evaluateConditions(expressions: readonly string[], input: RequestInput): boolean | readonly string[] {
-  return evaluateAll(expressions, programOf, requestVariables(input))
 }
 
 /** Evaluates expressions with their programs. Returns whether all hold, or the failures if none is false. */
@@ -121,19 +94,23 @@ export function evaluateAll(
   return failures.length === 0 || failures
 }
 
+/** Returns the result of a program, or its failure. */
+export function outcomeOfProgram(
+  program: Program | string,
+  variables: Readonly<Record<string, Value>>,
+): Value | CelError {
+  return typeof program === 'string' ? new CelError(program) : outcomeOf(() => program.evaluate(variables))
+}
+
 /** Returns the value of an expression, or the error in the words of the real server. */
 export function evaluated(
   expression: string,
   program: Program | string,
   variables: Readonly<Record<string, Value>>,
 ): Value | CelError {
-  try {
-    if (typeof program === 'string') throw new CelError(program)
-    return program.evaluate(variables)
-  } catch (error) {
-    if (!(error instanceof CelError)) throw error
-    return new CelError(`expression '${expression}' resulted in error: ${error.message}`)
-  }
+  const outcome = outcomeOfProgram(program, variables)
+  if (!(outcome instanceof CelError)) return outcome
+  return new CelError(`expression '${expression}' resulted in error: ${outcome.message}`)
 }
 
 /** Returns the value of JSON without a schema. */

@@ -98,9 +98,7 @@ class Coster {
     const named = this.#checked.names.get(expr)
     const target = named === undefined ? expr.target : undefined
     const targetCost = target ? this.cost(target) : fixed(0)
-    const ids = expr.fn === '_?._'
-      ? ['select_optional_field']
-      : (this.#checked.overloads.get(expr) ?? []).map(({ id }) => id)
+    const ids = expr.fn === '_?._' ? ['_?._'] : (this.#checked.overloads.get(expr) ?? []).map(({ id }) => id)
     let cost: Range = { min: MAX, max: 0 }
     let size: Range | undefined
     for (const id of ids) {
@@ -108,9 +106,9 @@ class Coster {
       const found = this.#special(expr, call) ?? callCost(this, call)
       cost = union(cost, found.cost)
       if (found.size) size = size ? union(size, found.size) : found.size
-      if (id === 'index_list' || id === 'index_map') {
+      if (id.startsWith('_[_](list') || id.startsWith('_[_](map')) {
         size = this.#entriesOf(args[0]!)?.value
-        this.#paths.set(expr, [...this.#path(args[0]!), id === 'index_list' ? '@items' : '@values'])
+        this.#paths.set(expr, [...this.#path(args[0]!), id.startsWith('_[_](list') ? '@items' : '@values'])
       }
       size ??= this.size(expr)
     }
@@ -121,22 +119,22 @@ class Coster {
   /** The operators whose operands' costs do not simply add up, or that make containers. */
   #special(expr: Expr, { id, args, costs }: CallNode): { cost: Range; size?: Range } | undefined {
     switch (id) {
-      case 'logical_and':
-      case 'logical_or':
+      case '_&&_(bool, bool)':
+      case '_||_(bool, bool)':
         return { cost: { min: costs[0]!.min, max: add(costs[0]!, costs[1]!).max } }
-      case 'conditional': {
+      case '_?_:_(bool, A, A)': {
         const entries = unionEntries(this.#entriesOf(args[1]!), this.#entriesOf(args[2]!))
         if (entries) this.#entries.set(expr, entries)
         const size = union(this.sizeOf(args[1]!), this.sizeOf(args[2]!))
         return { cost: add(costs[0]!, union(costs[1]!, costs[2]!)), size }
       }
-      case 'add_list':
-      case 'add_string':
-      case 'add_bytes': {
+      case '_+_(list<A>, list<A>)':
+      case '_+_(string, string)':
+      case '_+_(bytes, bytes)': {
         const entries = unionEntries(this.#entriesOf(args[0]!), this.#entriesOf(args[1]!))
         if (entries) this.#entries.set(expr, entries)
         const size = add(this.sizeOf(args[0]!), this.sizeOf(args[1]!))
-        const own = id === 'add_list' ? fixed(1) : scaled(size, 0.1)
+        const own = id.startsWith('_+_(list') ? fixed(1) : scaled(size, 0.1)
         return { cost: costs.reduce(add, own), size }
       }
     }

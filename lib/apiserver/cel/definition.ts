@@ -1,9 +1,8 @@
 /** Checks the rules in a CustomResourceDefinition: their form, their expressions and their costs. */
-import { isObject, type Json } from '../model/json.ts'
 import { type Cause, fault } from '../model/status.ts'
 import { fieldOf } from './field_path.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
-import type { Rule, RuleSchema } from './schema.ts'
+import { entriesOf, isEmbedded, type Rule, type RuleSchema } from './schema.ts'
 
 /** The highest estimated cost of one expression, and of all expressions of a schema. */
 const MAX_COST = 10_000_000
@@ -64,14 +63,17 @@ class Check {
     const cardinality = cardinalityBelow(schema, place.cardinality)
     const at = (name: string, child: RuleSchema, isCorrelated = true): [RuleSchema, Place] => {
       const uncorrelated = place.uncorrelated ?? (isCorrelated ? undefined : path)
-      const isResource = child['x-kubernetes-embedded-resource'] === true
-      return [child, { path: `${path}.${name}`, isResource, cardinality, ...(uncorrelated && { uncorrelated }) }]
+      return [child, {
+        path: `${path}.${name}`,
+        isResource: isEmbedded(child),
+        cardinality,
+        ...(uncorrelated && { uncorrelated }),
+      }]
     }
-    const { additionalProperties, properties = {}, items } = schema
+    const { properties = {}, items } = schema
+    const entries = entriesOf(schema)
     return [
-      ...(isObject(additionalProperties as Json)
-        ? [at('additionalProperties', additionalProperties as RuleSchema)]
-        : []),
+      ...(entries ? [at('additionalProperties', entries)] : []),
       ...Object.entries(properties).map(([name, property]) => at(`properties[${name}]`, property)),
       ...(items ? [at('items', items, schema['x-kubernetes-list-type'] === 'map')] : []),
     ]

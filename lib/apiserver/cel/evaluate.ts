@@ -5,12 +5,13 @@ import type { Comprehension, Expr } from './expr.ts'
 import {
   CelError,
   Entries,
+  findEntry,
   isMap,
   ListValue,
-  type MapValue,
   NONE,
   noSuchOverload,
   Optional,
+  outcomeOf,
   TypeValue,
   type Value,
 } from './values.ts'
@@ -124,7 +125,7 @@ class Compiler {
 
   #select({ operand, field, test }: Extract<Expr, { kind: 'select' }>): Step {
     const of = this.step(operand)
-    if (test) return (frame) => optionalField(of(frame), field) !== NONE
+    if (test) return (frame) => findEntry(of(frame), field) !== NONE
     return (frame) => fieldOf(of(frame), field)
   }
 
@@ -161,16 +162,12 @@ class Compiler {
         return both(this.step(args[0]!), this.step(args[1]!), true)
       case '_?_:_': {
         const [test, yes, no] = args.map((each) => this.step(each))
-        return (frame) => {
-          const value = test!(frame)
-          if (typeof value !== 'boolean') throw noSuchOverload()
-          return (value ? yes! : no!)(frame)
-        }
+        return (frame) => (checkedTruth(test!(frame)) ? yes! : no!)(frame)
       }
       case '_?._': {
         const of = this.step(args[0]!)
         const field = (args[1] as { readonly value: string }).value
-        return (frame) => optionalField(of(frame), field)
+        return (frame) => findEntry(of(frame), field)
       }
       case 'or':
       case 'orValue': {
@@ -254,9 +251,7 @@ class Compiler {
       const add = this.#builder(step.args[1]!, name, fn)
       const test = this.step(step.args[0]!)
       return add && ((frame, emit) => {
-        const value = test(frame)
-        if (typeof value !== 'boolean') throw noSuchOverload()
-        if (value) add(frame, emit)
+        if (checkedTruth(test(frame))) add(frame, emit)
       })
     }
     const [result, ...added] = step.args
@@ -306,21 +301,15 @@ function insert(entries: Entries, [key, value]: readonly Value[]): void {
 
 /** Tests items until one decides. A failure counts only if no item decides. */
 function quantifier(frame: Frame, result: number, test: Step, decides: boolean): Body {
-  let failure: unknown
+  let failure: CelError | undefined
   return {
     visit() {
-      try {
-        const value = test(frame)
-        if (typeof value !== 'boolean') throw noSuchOverload()
-        if (value !== decides) return true
-        frame[result] = decides
-        failure = undefined
-        return false
-      } catch (error) {
-        if (!(error instanceof CelError)) throw error
-        failure ??= error
-        return true
-      }
+      const value = outcomeOf(test, frame)
+      if (typeof value !== 'boolean') failure ??= value instanceof CelError ? value : noSuchOverload()
+      if (value !== decides) return true
+      frame[result] = decides
+      failure = undefined
+      return false
     },
     finish() {
       if (failure) throw failure
@@ -338,26 +327,19 @@ function direct({ run }: Overload, args: readonly Step[]): Step {
 /** Returns a test of two operands, of which either may decide: also if the other one fails. */
 function both(left: Step, right: Step, decides: boolean): Step {
   return (frame) => {
-    let failure: unknown
-    try {
-      const value = left(frame)
-      if (value === decides) return decides
-      if (typeof value !== 'boolean') failure = noSuchOverload()
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error
-      failure = error
-    }
-    try {
-      const value = right(frame)
-      if (value === decides) return decides
-      if (typeof value !== 'boolean') failure ??= noSuchOverload()
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error
-      failure ??= error
-    }
-    if (failure) throw failure
-    return !decides
+    const first = outcomeOf(left, frame)
+    if (first === decides) return decides
+    const second = outcomeOf(right, frame)
+    if (second === decides) return decides
+    checkedTruth(first)
+    return checkedTruth(second)
   }
+}
+
+/** Throws if the outcome of a test is neither true nor false. */
+function checkedTruth(value: Value | CelError): boolean {
+  if (typeof value === 'boolean') return value
+  throw value instanceof CelError ? value : noSuchOverload()
 }
 
 /** Returns the value of an optional, if it has one. */
@@ -367,23 +349,11 @@ function present(optional: Value): readonly Value[] {
 }
 
 function fieldOf(value: Value, field: string): Value {
-  if (value instanceof Optional) return optionalField(value, field)
-  if (!isContainer(value)) throw noSuchOverload()
+  if (value instanceof Optional) return findEntry(value, field)
+  if (!isMap(value)) throw noSuchOverload()
   const found = value.get(field)
   if (found === undefined) throw new CelError(`no such key: ${field}`)
   return found
-}
-
-function optionalField(value: Value, field: string): Optional {
-  const container = value instanceof Optional ? value.value : value
-  if (container === undefined) return NONE
-  if (!isContainer(container)) throw noSuchOverload()
-  const found = container.get(field)
-  return found === undefined ? NONE : new Optional(found)
-}
-
-function isContainer(value: Value): value is MapValue {
-  return typeof value === 'object' && value !== null && isMap(value)
 }
 
 /** Calls `visit` with the index and the item, or the key and the value, of each entry until it returns false. */
@@ -392,6 +362,6 @@ function forEach(container: Value, visit: (first: Value, second: Value) => boole
     for (const [index, item] of container.items.entries()) if (visit(BigInt(index), item) === false) return
     return
   }
-  if (!isContainer(container)) throw noSuchOverload()
+  if (!isMap(container)) throw noSuchOverload()
   for (const key of container.keys()) if (visit(key, container.get(key)!) === false) return
 }

@@ -21,3 +21,12 @@ export function compileExpression(source: string, scope: Scope, root?: Decl): Co
   if (checked.problems.length > 0) return describeProblems(source, checked.problems)
   return { program: compile(checked), type: checked.type, cost: maxCost(checked, root) }
 }
+
+const MAX_MESSAGE_BYTES = 5 * 1024
+
+/** Returns the result of a message expression; undefined if it is no message of a real server. */
+export function usableMessage(result: unknown): string | undefined {
+  const text = typeof result === 'string' ? result.trim() : ''
+  const isUsable = text !== '' && !text.includes('\n') && new TextEncoder().encode(text).length <= MAX_MESSAGE_BYTES
+  return isUsable ? text : undefined
+}

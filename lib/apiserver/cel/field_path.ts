@@ -1,6 +1,5 @@
 /** Reads the paths of fields in definitions, such as `.spec.replicas` and `.labels['a.b']`. */
-import { isObject, type Json } from '../model/json.ts'
-import type { RuleSchema } from './schema.ts'
+import { entriesOf, type RuleSchema } from './schema.ts'
 
 /** A field that a path leads to. */
 interface Field {
@@ -44,11 +43,11 @@ export function fieldOf(path: string, root: RuleSchema, allowBrackets = true): F
 }
 
 function below({ path, schema }: Field, name: string): Field | undefined {
-  const { properties, additionalProperties } = schema
+  const { properties } = schema
   if (properties) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     return property && { path: path ? `${path}.${name}` : name, schema: property }
   }
-  if (!isObject(additionalProperties as Json)) return undefined
-  return { path: `${path}[${name}]`, schema: additionalProperties as RuleSchema }
+  const entries = entriesOf(schema)
+  return entries && { path: `${path}[${name}]`, schema: entries }
 }

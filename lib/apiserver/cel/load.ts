@@ -1,6 +1,7 @@
 /** Loads the engine for rules when it is needed first: few definitions have rules, and the engine is large. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { loadedLater } from '../model/loaded_later.ts'
+import { remembered } from '../model/remembered.ts'
 import { degreeOf, isPlainPattern } from './patterns.ts'
 
 export type Engine = typeof import('./engine.ts')
@@ -17,12 +18,12 @@ const needing = new WeakMap<object, boolean>()
 
 /** Returns whether a schema or a definition contains rules. */
 export function hasRules(schema: object): boolean {
-  return remembered(known, schema, (each) => Array.isArray(each[KEYWORD]))
+  return remembered(known, schema, () => contains(schema as Json, (each) => Array.isArray(each[KEYWORD])))
 }
 
 /** Returns whether a schema or a definition has rules, or a pattern for RE2. */
 export function needsEngine(schema: object): boolean {
-  return hasRules(schema) || remembered(needing, schema, hasOtherPattern)
+  return hasRules(schema) || remembered(needing, schema, () => contains(schema as Json, hasOtherPattern))
 }
 
 /** Loads the engine if a schema or a definition needs it; else does nothing. */
@@ -32,12 +33,6 @@ export function prepareEngine(schema: object): void {
 
 function hasOtherPattern({ pattern }: JsonObject): boolean {
   return typeof pattern === 'string' && (!isPlainPattern(pattern) || degreeOf(pattern) > 2)
-}
-
-function remembered(results: WeakMap<object, boolean>, schema: object, test: (value: JsonObject) => boolean): boolean {
-  let result = results.get(schema)
-  if (result === undefined) results.set(schema, result = contains(schema as Json, test))
-  return result
 }
 
 function contains(value: Json | undefined, test: (value: JsonObject) => boolean): boolean {

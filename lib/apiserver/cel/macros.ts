@@ -1,5 +1,5 @@
 /** Expands macros to loops and conditions, as cel-go's parser does. The costs of a rule depend on these forms. */
-import { call, type Expr, ExpressionError } from './expr.ts'
+import { call, type Comprehension, type Expr, ExpressionError } from './expr.ts'
 import type { Value } from './values.ts'
 
 const MACROS: Readonly<Record<string, readonly number[]>> = {
@@ -26,24 +26,16 @@ const RESULT = '@result'
 /** The variable of a loop over nothing, which binds the result's name to a value. */
 const UNUSED = '#unused'
 
-function literal(at: number, value: Value): Expr {
-  return { kind: 'literal', at, value }
-}
-
-function ident(at: number, name: string): Expr {
-  return { kind: 'ident', at, name }
-}
-
 /** Returns what a call of a macro stands for. */
 export function expandMacro(at: number, fn: string, target: Expr | undefined, args: readonly Expr[]): Expr {
   if (!target) return presence(at, args[0]!)
-  if (fn === 'optMap' || fn === 'optFlatMap') return optionalMap(at, fn, target, args)
-  if (fn === 'sortBy') return sortBy(at, target, args)
+  const make = new Maker(at)
+  if (fn === 'optMap' || fn === 'optFlatMap') return optionalMap(make, fn, target, args)
+  if (fn === 'sortBy') return sortBy(make, target, args)
   const twoVariables = fn.startsWith('transform') || (args.length === 3 && fn !== 'map')
   const [key, value] = variables(args, twoVariables)
   const rest = args.slice(twoVariables ? 2 : 1)
-  const parts = loopOf(at, fn, key, rest)
-  return { kind: 'loop', at, range: target, key, value, result: RESULT, ...parts }
+  return make.loop({ range: target, key, value, ...partsOf(make, fn, key, rest) })
 }
 
 function variables(args: readonly Expr[], two: boolean): [string, string | undefined] {
@@ -55,54 +47,82 @@ function variables(args: readonly Expr[], two: boolean): [string, string | undef
   return [names[0]!, names[1]]
 }
 
-interface LoopParts {
-  readonly init: Expr
-  readonly condition: Expr
-  readonly step: Expr
-  readonly end: Expr
+/** Makes nodes at the place of a macro. */
+class Maker {
+  readonly #at: number
+
+  constructor(at: number) {
+    this.#at = at
+  }
+
+  literal(value: Value): Expr {
+    return { kind: 'literal', at: this.#at, value }
+  }
+
+  ident(name: string): Expr {
+    return { kind: 'ident', at: this.#at, name }
+  }
+
+  call(fn: string, ...args: readonly Expr[]): Expr {
+    return call(this.#at, fn, ...args)
+  }
+
+  member(target: Expr, fn: string, ...args: readonly Expr[]): Expr {
+    return { kind: 'call', at: this.#at, fn, target, args }
+  }
+
+  list(...items: readonly Expr[]): Expr {
+    return { kind: 'list', at: this.#at, items }
+  }
+
+  map(): Expr {
+    return { kind: 'map', at: this.#at, entries: [] }
+  }
+
+  /** Default: a loop over all items with one variable, whose value is the result. */
+  loop(parts: Pick<Comprehension, 'range' | 'key' | 'init' | 'step'> & Partial<Comprehension>): Expr {
+    const defaults = { value: undefined, result: RESULT, condition: this.literal(true), end: this.ident(RESULT) }
+    return { kind: 'loop', at: this.#at, ...defaults, ...parts }
+  }
+
+  /** Binds a name to a value in an expression: a loop that never runs. */
+  bind(name: string, value: Expr, end: Expr): Expr {
+    const [range, condition] = [this.list(), this.literal(false)]
+    return this.loop({ range, key: UNUSED, result: name, init: value, condition, step: this.ident(name), end })
+  }
 }
 
-function loopOf(at: number, fn: string, key: string, rest: readonly Expr[]): LoopParts {
-  const result = ident(at, RESULT)
-  const always = literal(at, true)
+type Parts = Pick<Comprehension, 'init' | 'step'> & Partial<Pick<Comprehension, 'condition' | 'end'>>
+
+function partsOf(make: Maker, fn: string, key: string, rest: readonly Expr[]): Parts {
+  const result = make.ident(RESULT)
   const body = rest.at(-1)!
-  const when = (step: Expr): Expr => (rest.length === 2 ? call(at, '_?_:_', rest[0]!, step, result) : step)
+  const when = (step: Expr): Expr => rest.length === 2 ? make.call('_?_:_', rest[0]!, step, result) : step
   switch (fn) {
     case 'all': {
-      const condition = call(at, '@not_strictly_false', result)
-      return { init: always, condition, step: call(at, '_&&_', result, body), end: result }
+      const condition = make.call('@not_strictly_false', result)
+      return { init: make.literal(true), condition, step: make.call('_&&_', result, body) }
     }
     case 'exists': {
-      const condition = call(at, '@not_strictly_false', call(at, '!_', result))
-      return { init: literal(at, false), condition, step: call(at, '_||_', result, body), end: result }
+      const condition = make.call('@not_strictly_false', make.call('!_', result))
+      return { init: make.literal(false), condition, step: make.call('_||_', result, body) }
     }
     case 'exists_one':
     case 'existsOne': {
-      const step = call(at, '_?_:_', body, call(at, '_+_', result, literal(at, 1n)), result)
-      return { init: literal(at, 0n), condition: always, step, end: call(at, '_==_', result, literal(at, 1n)) }
+      const one = make.literal(1n)
+      const step = make.call('_?_:_', body, make.call('_+_', result, one), result)
+      return { init: make.literal(0n), step, end: make.call('_==_', result, one) }
     }
     case 'filter': {
-      const add = call(at, '_+_', result, { kind: 'list', at, items: [ident(at, key)] })
-      const init: Expr = { kind: 'list', at, items: [] }
-      return { init, condition: always, step: call(at, '_?_:_', body, add, result), end: result }
+      const add = make.call('_+_', result, make.list(make.ident(key)))
+      return { init: make.list(), step: make.call('_?_:_', body, add, result) }
     }
-    case 'transformMap': {
-      const init: Expr = { kind: 'map', at, entries: [] }
-      return {
-        init,
-        condition: always,
-        step: when(call(at, 'cel.@mapInsert', result, ident(at, key), body)),
-        end: result,
-      }
-    }
-    case 'transformMapEntry': {
-      const init: Expr = { kind: 'map', at, entries: [] }
-      return { init, condition: always, step: when(call(at, 'cel.@mapInsert', result, body)), end: result }
-    }
-    default: {
-      const add = call(at, '_+_', result, { kind: 'list', at, items: [body] })
-      return { init: { kind: 'list', at, items: [] }, condition: always, step: when(add), end: result }
-    }
+    case 'transformMap':
+      return { init: make.map(), step: when(make.call('cel.@mapInsert', result, make.ident(key), body)) }
+    case 'transformMapEntry':
+      return { init: make.map(), step: when(make.call('cel.@mapInsert', result, body)) }
+    default:
+      return { init: make.list(), step: when(make.call('_+_', result, make.list(body))) }
   }
 }
 
@@ -111,47 +131,17 @@ function presence(at: number, arg: Expr): Expr {
   return { ...arg, at, test: true }
 }
 
-/** Binds a name to a value in an expression: a loop that never runs. */
-function bind(at: number, name: string, value: Expr, end: Expr): Expr {
-  return {
-    kind: 'loop',
-    at,
-    range: { kind: 'list', at, items: [] },
-    key: UNUSED,
-    value: undefined,
-    result: name,
-    init: value,
-    condition: literal(at, false),
-    step: ident(at, name),
-    end,
-  }
-}
-
-function optionalMap(at: number, fn: string, target: Expr, [name, body]: readonly Expr[]): Expr {
+function optionalMap(make: Maker, fn: string, target: Expr, [name, body]: readonly Expr[]): Expr {
   if (name!.kind !== 'ident') throw new ExpressionError(name!.at, `${fn}() variable name must be a simple identifier`)
-  const value: Expr = { kind: 'call', at, fn: 'value', target, args: [] }
-  const bound = bind(at, name!.name, value, body!)
-  const has: Expr = { kind: 'call', at, fn: 'hasValue', target, args: [] }
-  return call(at, '_?_:_', has, fn === 'optMap' ? call(at, 'optional.of', bound) : bound, call(at, 'optional.none'))
+  const bound = make.bind(name!.name, make.member(target, 'value'), body!)
+  const some = fn === 'optMap' ? make.call('optional.of', bound) : bound
+  return make.call('_?_:_', make.member(target, 'hasValue'), some, make.call('optional.none'))
 }
 
-function sortBy(at: number, target: Expr, args: readonly Expr[]): Expr {
-  const [name] = variables(args, false)
-  const list = '@__sortBy_input__'
-  const init: Expr = { kind: 'list', at, items: [] }
-  const add = call(at, '_+_', ident(at, RESULT), { kind: 'list', at, items: [args[1]!] })
-  const keys: Expr = {
-    kind: 'loop',
-    at,
-    range: ident(at, list),
-    key: name,
-    value: undefined,
-    result: RESULT,
-    init,
-    condition: literal(at, true),
-    step: add,
-    end: ident(at, RESULT),
-  }
-  const sorted: Expr = { kind: 'call', at, fn: '@sortByAssociatedKeys', target: ident(at, list), args: [keys] }
-  return bind(at, list, target, sorted)
+function sortBy(make: Maker, target: Expr, args: readonly Expr[]): Expr {
+  const [key] = variables(args, false)
+  const list = make.ident('@__sortBy_input__')
+  const step = make.call('_+_', make.ident(RESULT), make.list(args[1]!))
+  const keys = make.loop({ range: list, key, init: make.list(), step })
+  return make.bind('@__sortBy_input__', target, make.member(list, '@sortByAssociatedKeys', keys))
 }

@@ -1,9 +1,18 @@
 /** Compiles and evaluates the expressions of admission policies. */
 import type { Json } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import type { Scope } from './checker.ts'
-import { dynamic, evaluateAll, evaluated, REQUEST_SCOPE, type RequestInput, requestVariables } from './conditions.ts'
+import {
+  dynamic,
+  evaluateAll,
+  evaluated,
+  outcomeOfProgram,
+  REQUEST_SCOPE,
+  type RequestInput,
+  requestVariables,
+} from './conditions.ts'
 import type { Program } from './evaluate.ts'
-import { compileExpression } from './expressions.ts'
+import { type Compiled, compileExpression, usableMessage } from './expressions.ts'
 import { type CelType, DYN, structOf, typeName } from './types.ts'
 import { CelError, Entries, type Value } from './values.ts'
 
@@ -24,6 +33,8 @@ interface Validation {
   readonly reason?: string
 }
 
+type Kind = 'bool' | 'string' | 'null'
+
 const VARIABLES = 'kubernetes.variables'
 
 /** Compiles the expressions of one policy; each may read the variables that are added before. */
@@ -42,19 +53,11 @@ export class PolicyCompiler {
   }
 
   /** Returns a program with a result of one of these types, or what is wrong with the expression. */
-  compile(source: string, ...wanted: readonly ('bool' | 'string' | 'null')[]): Program | string {
-    const scope = this.#scope
-    const key = `${wanted.join()}:${source}`
-    let program = this.#programs.get(key)
-    if (program === undefined) {
-      const compiled = compileExpression(source, scope)
-      if (typeof compiled === 'string') program = `compilation failed: ${compiled}`
-      else {program = wanted.some((kind) => kind === compiled.type.kind)
-          ? compiled.program
-          : mistyped(compiled.type, wanted)}
-      this.#programs.set(key, program)
-    }
-    return program
+  compile(source: string, ...wanted: readonly Kind[]): Program | string {
+    return remembered(this.#programs, `${wanted.join()}:${source}`, () => {
+      const compiled = compileExpression(source, this.#scope)
+      return typeof compiled === 'string' ? `compilation failed: ${compiled}` : typed(compiled, wanted)
+    })
   }
 
   /** Compiles a variable. One that does not compile can be read, which fails. */
@@ -70,21 +73,34 @@ export class PolicyCompiler {
   }
 }
 
-function mistyped(type: CelType, wanted: readonly string[]): string {
-  return wanted.length === 1
-    ? `must evaluate to ${wanted[0]} but got ${typeName(type)}`
-    : `must evaluate to one of [string null_type] but got ${typeName(type)}`
+function typed({ program, type }: Compiled, wanted: readonly Kind[]): Program | string {
+  if (wanted.some((kind) => kind === type.kind)) return program
+  const types = wanted.length === 1 ? wanted[0] : 'one of [string null_type]'
+  return `must evaluate to ${types} but got ${typeName(type)}`
+}
+
+/** Compiles conditions, whose results must be true or false. */
+const CONDITIONS = new PolicyCompiler({})
+
+/** Returns what is wrong with a condition, or undefined. */
+export function conditionProblem(expression: string): string | undefined {
+  const program = CONDITIONS.compile(expression, 'bool')
+  return typeof program === 'string' ? program : undefined
+}
+
+/** Evaluates conditions. Returns whether all hold, or the failures if none is false. */
+export function evaluateConditions(expressions: readonly string[], input: RequestInput): boolean | readonly string[] {
+  return evaluateAll(expressions, (each) => CONDITIONS.compile(each, 'bool'), requestVariables(input))
 }
 
 const compilers = new WeakMap<PolicySpec, PolicyCompiler>()
 
 function compilerOf(spec: PolicySpec): PolicyCompiler {
-  let compiler = compilers.get(spec)
-  if (!compiler) {
-    compilers.set(spec, compiler = new PolicyCompiler(spec))
+  return remembered(compilers, spec, () => {
+    const compiler = new PolicyCompiler(spec)
     for (const { name, expression } of spec.variables ?? []) compiler.add(name, expression)
-  }
-  return compiler
+    return compiler
+  })
 }
 
 /** The variables of a policy, each evaluated when it is read first. */
@@ -108,13 +124,9 @@ class Variables extends Entries {
 
   #evaluate(name: string): Value | CelError {
     const program = this.#programs.get(name)!
-    try {
-      if (typeof program === 'string') throw new CelError(program)
-      return program.evaluate(this.#values)
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error
-      return new CelError(`composited variable ${JSON.stringify(name)} fails to evaluate: ${error.message}`)
-    }
+    const outcome = outcomeOfProgram(program, this.#values)
+    if (!(outcome instanceof CelError)) return outcome
+    return new CelError(`composited variable ${JSON.stringify(name)} fails to evaluate: ${outcome.message}`)
   }
 }
 
@@ -159,15 +171,11 @@ export function evaluatePolicy(spec: PolicySpec, input: PolicyInput): PolicyResu
   return { denials, failures }
 }
 
-const MAX_MESSAGE_BYTES = 5 * 1024
-
 function messageOf(
   { expression, message = '', messageExpression: source }: Validation,
   compiler: PolicyCompiler,
   values: Readonly<Record<string, Value>>,
 ): string {
   const result = source ? evaluated(source, compiler.compile(source, 'string'), values) : undefined
-  const text = typeof result === 'string' ? result.trim() : ''
-  if (text && !text.includes('\n') && new TextEncoder().encode(text).length <= MAX_MESSAGE_BYTES) return text
-  return message.trim() || `failed expression: ${expression.trim()}`
+  return usableMessage(result) ?? (message.trim() || `failed expression: ${expression.trim()}`)
 }

@@ -1,5 +1,6 @@
 /** Types and values of CEL by a structural schema. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import { goDuration, rfc3339 } from './functions/time.ts'
 import { RESERVED } from './expr.ts'
 import {
@@ -88,7 +89,7 @@ export function declOf(given: RuleSchema, name: string, isResource: boolean): De
     case 'array':
       return listDecl(schema, name)
     case 'object':
-      return isObject(schema.additionalProperties as Json) ? mapDecl(schema, name) : objectDecl(schema, name)
+      return entriesOf(schema) ? mapDecl(schema, name) : objectDecl(schema, name)
     case 'string':
       return textDecl(schema)
     case 'boolean':
@@ -101,25 +102,35 @@ export function declOf(given: RuleSchema, name: string, isResource: boolean): De
   return undefined
 }
 
+/** Returns the schema of a map's values; undefined for values that are not known. */
+export function entriesOf({ additionalProperties }: RuleSchema): RuleSchema | undefined {
+  return isObject(additionalProperties as Json) ? additionalProperties as RuleSchema : undefined
+}
+
+/** Whether rules may read the fields of a resource. */
+export function isEmbedded(schema: RuleSchema): boolean {
+  return schema['x-kubernetes-embedded-resource'] === true
+}
+
 function child(schema: RuleSchema, name: string): Decl | undefined {
-  return declOf(schema, name, schema['x-kubernetes-embedded-resource'] === true)
+  return declOf(schema, name, isEmbedded(schema))
+}
+
+/** Returns a stated limit, or how many elements of a size a request can have. */
+function maxElements(stated: number | undefined, bytesOfEach: number): number {
+  return stated === undefined ? Math.floor((MAX_REQUEST_BYTES - 2) / bytesOfEach) : Math.max(stated, 0)
 }
 
 function listDecl({ items, maxItems }: RuleSchema, name: string): Decl | undefined {
   const element = items && child(items, `${name}.@idx`)
   if (!element) return undefined
-  const max = maxItems === undefined
-    ? Math.floor((MAX_REQUEST_BYTES - 2) / (element.minBytes + 1))
-    : Math.max(maxItems, 0)
-  return { type: listOf(element.type), element, maxElements: max, minBytes: 2 }
+  return { type: listOf(element.type), element, maxElements: maxElements(maxItems, element.minBytes + 1), minBytes: 2 }
 }
 
-function mapDecl({ additionalProperties, maxProperties }: RuleSchema, name: string): Decl | undefined {
-  const element = child(additionalProperties as RuleSchema, `${name}.@elem`)
+function mapDecl(schema: RuleSchema, name: string): Decl | undefined {
+  const element = child(entriesOf(schema)!, `${name}.@elem`)
   if (!element) return undefined
-  const max = maxProperties === undefined
-    ? Math.floor((MAX_REQUEST_BYTES - 2) / (element.minBytes + 6))
-    : Math.max(maxProperties, 0)
+  const max = maxElements(schema.maxProperties, element.minBytes + 6)
   return { type: mapOf(STRING, element.type), element, maxElements: max, minBytes: 2 }
 }
 
@@ -141,11 +152,7 @@ function objectDecl({ properties = {}, required = [] }: RuleSchema, name: string
 function textDecl({ format, maxLength, enum: values }: RuleSchema): Decl {
   switch (format) {
     case 'byte':
-      return {
-        type: BYTES,
-        minBytes: 2,
-        maxElements: maxLength === undefined ? MAX_REQUEST_BYTES - 2 : Math.max(maxLength, 0),
-      }
+      return { type: BYTES, minBytes: 2, maxElements: maxElements(maxLength, 1) }
     case 'duration':
       return { type: DURATION, minBytes: 3, maxElements: 32 }
     case 'date':
@@ -265,13 +272,8 @@ function listValue(json: readonly Json[], schema: RuleSchema): ListValue {
 }
 
 function objectValue(json: JsonObject, given: RuleSchema): MapValue {
-  const schema = given['x-kubernetes-embedded-resource'] ? withResourceFields(given) : given
-  const { properties, additionalProperties } = schema
-  if (properties) return new ObjectValue(json, properties)
-  return new DictionaryValue(
-    json,
-    isObject(additionalProperties as Json) ? additionalProperties as RuleSchema : undefined,
-  )
+  const schema = isEmbedded(given) ? withResourceFields(given) : given
+  return schema.properties ? new ObjectValue(json, schema.properties) : new DictionaryValue(json, entriesOf(schema))
 }
 
 type Properties = Readonly<Record<string, RuleSchema>>
@@ -280,12 +282,11 @@ const namesOf = new WeakMap<Properties, ReadonlyMap<string, string>>()
 
 /** Returns the properties by their names in expressions. */
 function propertiesByName(properties: Properties): ReadonlyMap<string, string> {
-  let names = namesOf.get(properties)
-  if (!names) {
-    names = new Map(Object.keys(properties).map((name) => [escapeName(name) ?? name, name]))
-    namesOf.set(properties, names)
-  }
-  return names
+  return remembered(
+    namesOf,
+    properties,
+    () => new Map(Object.keys(properties).map((name) => [escapeName(name) ?? name, name])),
+  )
 }
 
 /** An object by its properties; the others do not exist for rules. A null is a missing property. */

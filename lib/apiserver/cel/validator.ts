@@ -2,9 +2,10 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Cause } from '../model/status.ts'
+import { usableMessage } from './expressions.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
-import { type Rule, type RuleSchema, valueOf, withResourceFields } from './schema.ts'
-import { CelError, NONE, Optional, type Value } from './values.ts'
+import { entriesOf, isEmbedded, type Rule, type RuleSchema, valueOf, withResourceFields } from './schema.ts'
+import { CelError, optionalOf, outcomeOf, type Value } from './values.ts'
 
 /** The compiled rules of a schema and of what is below it. */
 export interface Validator {
@@ -21,19 +22,16 @@ export function validatorOf(schema: RuleSchema): Validator | undefined {
   return build(schema, true)
 }
 
-function build(schema: RuleSchema, isResource: boolean): Validator | undefined {
+function build(schema: RuleSchema, isResource = isEmbedded(schema)): Validator | undefined {
   const rules = schema['x-kubernetes-validations'] ? compileRules(schema, isResource) : []
-  const below = (part: RuleSchema): Validator | undefined =>
-    build(part, part['x-kubernetes-embedded-resource'] === true)
-  const items = schema.items && below(schema.items)
-  const { additionalProperties } = schema
-  const entries = isObject(additionalProperties as Json) ? below(additionalProperties as RuleSchema) : undefined
-  const properties = new Map(
-    Object.entries(schema.properties ?? {}).flatMap(([name, property]): [string, Validator][] => {
-      const validator = below(property)
-      return validator ? [[name, validator]] : []
-    }),
-  )
+  const items = schema.items && build(schema.items)
+  const values = entriesOf(schema)
+  const entries = values && build(values)
+  const properties = new Map<string, Validator>()
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const validator = build(property)
+    if (validator) properties.set(name, validator)
+  }
   if (rules.length === 0 && !items && !entries && properties.size === 0) return undefined
   return { schema, isResource, rules, ...(items && { items }), ...(entries && { entries }), properties }
 }
@@ -59,7 +57,7 @@ export function validate(validator: Validator, object: Json, old: Json | undefin
 
 /** Returns the broken rules of a default, which is at `path`. */
 export function defaultFaults(schema: RuleSchema, value: Json, path: string): readonly Cause[] {
-  const validator = build(schema, schema['x-kubernetes-embedded-resource'] === true)
+  const validator = build(schema)
   const run = new Run()
   if (validator) run.visit(validator, path, value, undefined, UNRELATED)
   return run.causes
@@ -151,19 +149,12 @@ class Run implements RuleResult {
         continue
       }
       if (!program || (usesOldSelf && !oldSelf && !rule.optionalOldSelf)) continue
-      let holds: Value
-      try {
+      const outcome = outcomeOf(() => {
         const before = usesOldSelf ? oldSelf?.() : undefined
-        holds = program.evaluate({
-          self: self(),
-          oldSelf: rule.optionalOldSelf ? (before === undefined ? NONE : new Optional(before)) : before,
-        })
-      } catch (error) {
-        if (!(error instanceof CelError)) throw error
-        if (this.#addFailure(path, schema, rule, error)) return
-        continue
-      }
-      if (holds === true) continue
+        return program.evaluate({ self: self(), oldSelf: rule.optionalOldSelf ? optionalOf(before) : before })
+      })
+      if (outcome instanceof CelError && this.#addFailure(path, schema, rule, outcome)) return
+      if (outcome === true || outcome instanceof CelError) continue
       const cause = causeOf(compiled, path, value, schema, messageOf(compiled, self, oldSelf))
       const isOld = !usesOldSelf && (relation.own ? relation.own.isEqual : relation.parent?.isEqual ?? false)
       if (isOld) this.warnings.push(`${cause.field}: ${cause.message}`)
@@ -207,8 +198,6 @@ function shortText({ message, rule }: Rule): string {
   return (message || rule || '').trim()
 }
 
-const MAX_MESSAGE_BYTES = 5 * 1024
-
 /** Returns the message of a broken rule. A message expression that fails, or has no usable result, is not used. */
 function messageOf(
   { rule, message }: CompiledRule,
@@ -217,16 +206,7 @@ function messageOf(
 ): string {
   const otherwise = rule.message ? rule.message.trim() : `failed rule: ${shortText(rule)}`
   if (!message) return otherwise
-  try {
-    const text = message.evaluate({ self: self(), oldSelf: oldSelf?.() })
-    const trimmed = typeof text === 'string' ? text.trim() : ''
-    const isUsable = trimmed !== '' && !trimmed.includes('\n') &&
-      new TextEncoder().encode(trimmed).length <= MAX_MESSAGE_BYTES
-    return isUsable ? trimmed : otherwise
-  } catch (error) {
-    if (error instanceof CelError) return otherwise
-    throw error
-  }
+  return usableMessage(outcomeOf(() => message.evaluate({ self: self(), oldSelf: oldSelf?.() }))) ?? otherwise
 }
 
 function causeOf(

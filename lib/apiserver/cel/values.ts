@@ -2,6 +2,7 @@
 
 import { jsonEqual } from '../../core/equal.ts'
 import type { JsonObject } from '../model/json.ts'
+import type { CelType } from './types.ts'
 
 /** Thrown by an evaluation, in the words of cel-go. */
 export class CelError extends Error {
@@ -12,6 +13,16 @@ export function noSuchOverload(): CelError {
   return new CelError('no such overload')
 }
 
+/** Returns the result of an evaluation, or its failure. */
+export function outcomeOf<Given>(evaluate: (given: Given) => Value, given?: Given): Value | CelError {
+  try {
+    return evaluate(given as Given)
+  } catch (error) {
+    if (error instanceof CelError) return error
+    throw error
+  }
+}
+
 export class Uint {
   readonly value: bigint
 
@@ -20,8 +31,7 @@ export class Uint {
   }
 }
 
-/** A duration in nanoseconds. */
-export class Duration {
+class Nanoseconds {
   readonly nanos: bigint
 
   constructor(nanos: bigint) {
@@ -29,14 +39,10 @@ export class Duration {
   }
 }
 
-/** A moment in nanoseconds since 1970. */
-export class Timestamp {
-  readonly nanos: bigint
+export class Duration extends Nanoseconds {}
 
-  constructor(nanos: bigint) {
-    this.nanos = nanos
-  }
-}
+/** A moment since 1970. */
+export class Timestamp extends Nanoseconds {}
 
 export class TypeValue {
   readonly name: string
@@ -56,21 +62,21 @@ export class Optional {
 
 export const NONE: Optional = new Optional()
 
+export function optionalOf(value: Value | undefined): Optional {
+  return value === undefined ? NONE : new Optional(value)
+}
+
 /** A value of a Kubernetes library, such as an IP address. */
 export interface LibraryValue {
   readonly typeName: string
-  equals(other: LibraryValue): boolean
+  /** Equal values of a type have the same. */
+  readonly id: string | bigint
 }
 
 /** A list; `keyOf` makes its order irrelevant: `set` and `map` lists are equal if their items are. */
-interface List {
+export class ListValue {
   readonly items: readonly Value[]
   /** Returns what identifies an item: the item of a set, the keys of a map's item. */
-  readonly keyOf?: (item: Value) => Value
-}
-
-export class ListValue implements List {
-  readonly items: readonly Value[]
   readonly keyOf?: (item: Value) => Value
 
   constructor(items: readonly Value[], keyOf?: (item: Value) => Value) {
@@ -149,8 +155,16 @@ export function isLibraryValue(value: Value): value is LibraryValue {
   return typeof value === 'object' && value !== null && 'typeName' in value
 }
 
-/** Returns the name of a value's type. */
-export function typeNameOf(value: Value): string {
+/** Returns the value of a field or a key, as an optional: that of an optional object, too. */
+export function findEntry(value: Value, key: Value): Optional {
+  const container = value instanceof Optional ? value.value : value
+  if (container === undefined) return NONE
+  if (!isMap(container)) throw noSuchOverload()
+  return optionalOf(container.get(key))
+}
+
+/** Returns the kind of a value's type, as far as the value shows it. A library has values of several types. */
+export function kindOf(value: Value): Exclude<CelType['kind'], 'dyn' | 'error' | 'param'> | 'library' {
   switch (typeof value) {
     case 'boolean':
       return 'bool'
@@ -161,16 +175,29 @@ export function typeNameOf(value: Value): string {
     case 'string':
       return 'string'
   }
-  if (value === null) return 'null_type'
+  if (value === null) return 'null'
   if (value instanceof Uint) return 'uint'
   if (value instanceof Uint8Array) return 'bytes'
-  if (value instanceof Duration) return 'google.protobuf.Duration'
-  if (value instanceof Timestamp) return 'google.protobuf.Timestamp'
+  if (value instanceof Duration) return 'duration'
+  if (value instanceof Timestamp) return 'timestamp'
   if (value instanceof TypeValue) return 'type'
-  if (value instanceof Optional) return 'optional_type'
+  if (value instanceof Optional) return 'opaque'
   if (value instanceof ListValue) return 'list'
-  if (isMap(value)) return value.struct ?? 'map'
-  return value.typeName
+  return isMap(value) ? 'map' : 'library'
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  null: 'null_type',
+  duration: 'google.protobuf.Duration',
+  timestamp: 'google.protobuf.Timestamp',
+  opaque: 'optional_type',
+}
+
+/** Returns the name of a value's type. */
+export function typeNameOf(value: Value): string {
+  if (isLibraryValue(value)) return value.typeName
+  const kind = kindOf(value)
+  return (kind === 'map' ? (value as MapValue).struct : TYPE_NAMES[kind]) ?? kind
 }
 
 /** Returns the text of a value in messages. */
@@ -212,7 +239,7 @@ export function equal(a: Value, b: Value): boolean {
     return a.value === undefined || b.value === undefined ? a.value === b.value : equal(a.value, b.value)
   }
   if (isMap(a)) return isMap(b) && equalMaps(a, b)
-  return isLibraryValue(a) && isLibraryValue(b) && a.typeName === b.typeName && a.equals(b)
+  return isLibraryValue(a) && isLibraryValue(b) && a.typeName === b.typeName && a.id === b.id
 }
 
 function numeric(value: Value): bigint | number | undefined {

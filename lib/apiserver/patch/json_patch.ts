@@ -54,13 +54,12 @@ function applyOperation(document: Json, operation: Json, copy: (value: Json) => 
     case 'add':
       return add(document, path, value ?? null)
     case 'remove':
-      return remove(document, path).document
+      remove(document, path)
+      return document
     case 'replace':
       return replace(document, path, value ?? null)
-    case 'move': {
-      const removed = remove(document, source(from))
-      return add(removed.document, path, removed.value)
-    }
+    case 'move':
+      return add(document, path, remove(document, source(from)))
     case 'copy':
       // A missing value is copied as null, as the server's library does.
       return add(document, path, copy(find(document, source(from), 'copy') ?? null))
@@ -92,11 +91,7 @@ function tokens(path: string): string[] {
 }
 
 /** Returns the container of a path's target, and the last token of the path. */
-function parentOf(
-  document: Json,
-  path: string,
-  verb: string,
-): { parent: Json[] | { [key: string]: Json | undefined }; last: string } {
+function parentOf(document: Json, path: string, verb: string): { parent: Json[] | JsonObject; last: string } {
   const all = tokens(path)
   const last = all.pop() ?? ''
   let current: Json | undefined = document
@@ -127,18 +122,18 @@ function add(document: Json, path: string, value: Json): Json {
   return document
 }
 
-function remove(document: Json, path: string): { document: Json; value: Json } {
+/** Returns the removed value. */
+function remove(document: Json, path: string): Json {
   const { parent, last } = parentOf(document, path, 'remove')
   if (Array.isArray(parent)) {
-    const [value] = parent.splice(arrayIndex(last, parent.length, path, 'remove'), 1)
-    return { document, value: value! }
+    return parent.splice(arrayIndex(last, parent.length, path, 'remove'), 1)[0]!
   }
   const value = Object.hasOwn(parent, last) ? parent[last] : undefined
   if (value === undefined) {
     throw refuse(`error in remove for path: '${path}': Unable to remove nonexistent key: ${last}: missing value`)
   }
   delete parent[last]
-  return { document, value }
+  return value
 }
 
 function replace(document: Json, path: string, value: Json): Json {

@@ -259,6 +259,8 @@ function answerPage(
   checkForm(kind, form, 'list')
   if (form.as === 'PartialObjectMetadataList') {
     const head = { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata }
+    // As on a real server, an empty list of them is none.
+    if (objects.length === 0) return answerJson(200, JSON.stringify({ ...head, items: null }), call.warnings)
     return answer(head, (object) => JSON.stringify(metadataOf(object, form.version!)))
   }
   // Items of built-in kinds have no apiVersion and kind (the list implies them); items of custom kinds have both.

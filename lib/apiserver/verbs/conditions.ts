@@ -1,9 +1,8 @@
 /** Sets conditions in the status of objects. */
-import { type ApiObject, at, isObject, type Json, type JsonObject, putAt } from '../model/json.ts'
+import { type ApiObject, type JsonObject, list, putAt } from '../model/json.ts'
 
 export function conditionsOf(object: ApiObject): readonly JsonObject[] {
-  const conditions = at(object, 'status', 'conditions')
-  return Array.isArray(conditions) ? (conditions as Json[]).filter(isObject) : []
+  return list(object, 'status', 'conditions')
 }
 
 /** Sets a condition, in place. The time of the transition changes with the status only. */

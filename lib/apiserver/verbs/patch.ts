@@ -16,7 +16,7 @@ import { listProblems, typeProblem } from '../apply/typed.ts'
 import { checkCount, mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
 import { DecodeError, zeroValue } from '../schema/decode.ts'
 import { jsonType, unregistered } from '../model/go_text.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, objectAt, putAt } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
@@ -28,6 +28,7 @@ import {
   conflict,
   errorWithoutReason,
   fault,
+  internal,
   invalid,
   notFound,
   StatusError,
@@ -99,7 +100,7 @@ function undecodable(type: string, reason: string): StatusError {
 
 /** Decodes a patched object. Throws 422 for a wrong type, and for a kind or a version that the patch has changed. */
 function decodePatched(
-  { context, kind }: KindRequest,
+  { context, kind, route }: KindRequest,
   patched: JsonObject,
   refuse: (reason: string) => StatusError,
 ): ReturnType<typeof decodeByKind> {
@@ -107,7 +108,7 @@ function decodePatched(
   if (wrong) throw refuse(wrong)
   const apiVersion = String(patched['apiVersion'] ?? '')
   const given = String(patched['kind'] ?? '')
-  if (kind.custom) checkCustomType(kind, patched, refuse)
+  if (kind.custom) checkCustomType(kind, patched, route, refuse)
   else if ((given && given !== kind.kind) || (apiVersion && apiVersion !== kind.apiVersion)) {
     throw isKnownType(context, given, apiVersion)
       ? badRequest(`the object provided is a ${given}`)
@@ -120,9 +121,18 @@ function decodePatched(
   }
 }
 
-function checkCustomType(kind: Kind, patched: JsonObject, refuse: (reason: string) => StatusError): void {
+function checkCustomType(
+  kind: Kind,
+  patched: JsonObject,
+  { subresource }: ResourceRoute,
+  refuse: (reason: string) => StatusError,
+): void {
   const { apiVersion, kind: given } = patched
   if (!given) throw refuse("Object 'Kind' is missing")
+  if (subresource === 'status') {
+    if (!apiVersion) throw internal("Object 'apiVersion' is missing")
+    return
+  }
   const faults: Cause[] = []
   if (given !== kind.kind) faults.push(fault.invalid('kind', given, `must be ${kind.kind}`))
   if (apiVersion !== kind.apiVersion) {
@@ -168,7 +178,7 @@ function apply(request: KindRequest, write: Write): Written {
   if (!old && route.subresource) throw notFound(kind, route.name)
   const value = readApplyBody(call)
   checkApplyConfig(value, kind)
-  const config = checkedConfig(kind, route, value)
+  const config = typedConfig(kind, route, value)
   const uid = at(config, 'metadata', 'uid')
   if (!old && uid) {
     const detail = `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`
@@ -185,15 +195,19 @@ function apply(request: KindRequest, write: Write): Written {
     writer,
     flag(call.query, 'force'),
   )
+  // Conflicts are found before.
+  const { name, namespace } = objectAt(value, 'metadata')
+  ensureNamespace({ namespace: namespace as string }, kind, route.namespace)
+  if (name !== undefined) checkNameInUrl(name, route.name)
   // A new object has no more fields than the body.
   if (old) checkCount(merged)
-  const object = decodeMerged(kind, route, withLastApplied(merged, value, writer), at(value, 'metadata', 'namespace'))
+  const object = decodeMerged(kind, route, withLastApplied(merged, value, writer), namespace)
   if (old) {
     object.metadata.resourceVersion ??= old.metadata.resourceVersion!
     return updateObject({ ...write, managedFields }, old, object)
   }
   delete object.metadata.resourceVersion
-  checkNameInUrl(at(value, 'metadata', 'name'), route.name)
+  checkNameInUrl(name, route.name)
   checkNamespace(context, kind, object)
   return createObject({ ...write, managedFields }, object)
 }
@@ -210,21 +224,15 @@ function withLastApplied(object: JsonObject, config: JsonObject, { manager }: Wr
 }
 
 /** Returns the configuration with name and namespace of the URL. Unknown fields are errors in every validation mode. */
-function checkedConfig(kind: Kind, route: ResourceRoute, value: JsonObject): JsonObject {
+function typedConfig(kind: Kind, route: ResourceRoute, value: JsonObject): JsonObject {
   const problem = typeProblem(kind.schema, value)
   const problems = problem ? [problem] : listProblems(kind.schema, value)
   const reason = problems.length > 1 ? ['errors:', ...problems].join('\n  ') : problems[0]
   if (reason !== undefined) throw typedPatchError(kind, value, reason)
   const config = clone(value)
-  const metadata = isObject(config['metadata']) ? config['metadata'] : {}
-  config['metadata'] = metadata
-  if (metadata['name'] !== undefined && metadata['name'] !== route.name) {
-    throw badRequest(
-      `the name of the object (${String(metadata['name'])}) does not match the name on the URL (${route.name})`,
-    )
-  }
-  metadata['name'] = route.name
-  ensureNamespace(metadata, kind, route.namespace)
+  config['metadata'] = { ...objectAt(config, 'metadata'), name: route.name }
+  if (kind.namespaced) putAt(config, ['metadata', 'namespace'], route.namespace)
+  else putAt(config, ['metadata', 'namespace'], undefined)
   return config
 }
 

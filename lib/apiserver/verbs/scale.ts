@@ -1,6 +1,6 @@
 /** Handles /scale: reads and sets the replicas of any scalable kind, and renders them as a Table. */
 import { type KindRequest, readObject, reportStrictFaults, strictFaults } from '../context/context.ts'
-import { mediaType, parseBody, readApplyBody, readJsonBody } from '../wire/body.ts'
+import { parseBody, readApplyBody, readJsonBody } from '../wire/body.ts'
 import { selectorText } from '../model/selectors.ts'
 import {
   type ApiObject,
@@ -19,16 +19,7 @@ import { unregistered } from '../model/go_text.ts'
 import type { Kind, ScalePaths } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import type { Call } from '../model/routes.ts'
-import {
-  badRequest,
-  conflict,
-  fault,
-  internal,
-  invalid,
-  methodNotAllowed,
-  MODIFIED_MESSAGE,
-  StatusError,
-} from '../model/status.ts'
+import { badRequest, conflict, fault, internal, invalid, MODIFIED_MESSAGE, StatusError } from '../model/status.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
@@ -42,23 +33,20 @@ const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 
 export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
   const { context, kind, route, call } = request
-  const object = readObject(request)
-  const now = scaleOf(object, paths)
-  const missing = kind.custom && at(object, ...paths.specReplicas) === undefined
-    ? `the spec replicas field ".${paths.specReplicas.join('.')}"`
-    : undefined
   if (call.method === 'GET') {
-    if (missing !== undefined) throw internal(`${missing} does not exist`)
-    return now
+    const object = readObject(request)
+    if (statesNone(kind, paths, object)) throw internal(`${replicasField(paths)} does not exist`)
+    return scaleOf(object, paths)
   }
-  if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
   const write = writeOf(request)
   const { writer, dryRun } = write
-  const isApply = call.method === 'PATCH' && mediaType(call) === APPLY
-  const applied = isApply ? applyScale(kind, paths, object, now, writer, call) : undefined
-  const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE) : patched(kind, now, call))
-  if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
-  checkScale(request, given)
+  // What does not depend on the object is checked first.
+  const type = call.method === 'PATCH' ? patchType(kind, call) : undefined
+  const put = type === undefined ? checkedScale(request, readJsonBody(call, SCALE)) : undefined
+  const object = readObject(request)
+  const now = scaleOf(object, paths)
+  const applied = type === APPLY ? applyScale(kind, paths, object, now, writer, call) : undefined
+  const given = put ?? checkedScale(request, applied?.scale ?? patched(now, call, type!))
   const admission = {
     ...placeOf(kind, object),
     operation: 'UPDATE',
@@ -69,11 +57,11 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
   } as const
   const scaled = { ...now, spec: {}, ...given, metadata: { ...now['metadata'] as Meta, ...given['metadata'] as Meta } }
   const wanted = mutated(context, { ...admission, object: scaled as unknown as ApiObject }, () => {})
-  if (call.method === 'PUT') checkUid(wanted.metadata, object.metadata, kind)
+  if (put) checkUid(wanted.metadata, object.metadata, kind)
   const version = at(wanted, 'metadata', 'resourceVersion')
   const stated = at(wanted, 'spec', 'replicas')
-  if (missing !== undefined && stated === undefined && call.method === 'PATCH') {
-    throw badRequest(`${missing} cannot be empty`)
+  if (!put && stated === undefined && statesNone(kind, paths, object)) {
+    throw badRequest(`${replicasField(paths)} cannot be empty`)
   }
   const replicas = stated ?? 0
   if (typeof replicas !== 'number') throw badRequest('spec.replicas must be an integer')
@@ -173,11 +161,23 @@ function withoutPath(fields: JsonObject, [name = '', ...path]: readonly string[]
   return Object.keys(next).length > 0 ? next : undefined
 }
 
-/** Throws 400 if a Scale has the wrong types, unknown fields, or another name than the URL. */
-function checkScale(request: KindRequest, given: JsonObject): void {
+function statesNone({ custom }: Kind, { specReplicas }: ScalePaths, object: ApiObject): boolean {
+  return custom && at(object, ...specReplicas) === undefined
+}
+
+function replicasField({ specReplicas }: ScalePaths): string {
+  return `the spec replicas field ".${specReplicas.join('.')}"`
+}
+
+/** Returns a Scale. Throws 400, or 422 for a patch, for wrong types, unknown fields, or another name than the URL. */
+function checkedScale(request: KindRequest, given: Json): JsonObject {
+  if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
   const { apiVersion = 'autoscaling/v1', kind = 'Scale' } = given
+  const isPut = request.call.method === 'PUT'
   const refuse = (reason: string, of: Json = 'Scale', version = 'v1'): StatusError =>
-    badRequest(`${String(of)} in version ${JSON.stringify(version)} cannot be handled as a Scale: ${reason}`)
+    isPut
+      ? badRequest(`${String(of)} in version ${JSON.stringify(version)} cannot be handled as a Scale: ${reason}`)
+      : invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(given), reason)])
   if (apiVersion !== 'autoscaling/v1' || kind !== 'Scale') {
     throw refuse(unregistered(kind, String(apiVersion)), kind, String(apiVersion).split('/').at(-1))
   }
@@ -185,15 +185,13 @@ function checkScale(request: KindRequest, given: JsonObject): void {
     const { unknown } = decodeTyped(definition('autoscaling.v1.Scale'), given)
     reportStrictFaults(request, strictFaults(unknown), refuse)
   } catch (error) {
-    if (!(error instanceof DecodeError)) throw error
-    if (request.call.method === 'PUT') throw refuse(error.message)
-    throw invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(given), error.message)])
+    throw error instanceof DecodeError ? refuse(error.message) : error
   }
   checkNameInUrl(at(given, 'metadata', 'name'), request.route.name)
+  return given
 }
 
-function patched(kind: Kind, now: JsonObject, call: Call): Json {
-  const type = patchType(kind, call)
+function patched(now: JsonObject, call: Call, type: string): Json {
   const value = parseBody(call)
   return type === JSON_PATCH ? jsonPatch(now, value) : mergePatch(now, value)
 }

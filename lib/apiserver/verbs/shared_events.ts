@@ -1,6 +1,7 @@
 /** Finds and renders the events of a change once for all watches with the same selectors and the same form. */
 import type { ApiObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
+import { remembered } from '../model/remembered.ts'
 import type { Change } from '../storage/store.ts'
 
 export interface WatchEvent {
@@ -22,9 +23,7 @@ export class SharedEvents {
 
   /** Returns a number for a kind at one version of its definition, which decides on fields and columns. */
   numberOf(kind: Kind): number {
-    let number = this.#kinds.get(kind)
-    if (number === undefined) this.#kinds.set(kind, number = ++this.#lastKind)
-    return number
+    return remembered(this.#kinds, kind, () => ++this.#lastKind)
   }
 
   /** Returns the event that a change causes in watches with a selection. `find` is called once for each. */
@@ -44,11 +43,8 @@ export class SharedEvents {
   /** Returns the line of an event in a form. `render` is called once for each. */
   line(change: Change, event: WatchEvent, form: string, render: () => string): Uint8Array {
     this.#use(change)
-    let lines = this.#lines.get(event)
-    if (!lines) this.#lines.set(event, lines = new Map())
-    let line = lines.get(form)
-    if (!line) lines.set(form, line = encoder.encode(render()))
-    return line
+    const lines = remembered(this.#lines, event, () => new Map<string, Uint8Array>())
+    return remembered(lines, form, () => encoder.encode(render()))
   }
 
   /** Drops the events of an earlier change. */

@@ -4,6 +4,7 @@ import { type Clock, turnBudgetOf } from '../../async/clock.ts'
 import type { Log } from '../../observe/log.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
+import { remembered } from '../model/remembered.ts'
 import type { Call } from '../model/routes.ts'
 import { StatusError } from '../model/status.ts'
 import { Suspension } from '../model/suspension.ts'
@@ -29,13 +30,6 @@ const MAX_STARTS = 10
 const CHANGING = 'Operation cannot be fulfilled: the object was modified each time its webhooks were called; ' +
   'please apply your changes to the latest version and try again'
 
-interface Maps {
-  readonly steps: Map<string, Steps>
-  readonly done: Map<string, unknown>
-  readonly failures: Map<string, unknown>
-  readonly converted: Map<ApiObject, Map<string, ApiObject>>
-}
-
 /**
  * The answers that one request has got so far.
  *
@@ -48,16 +42,14 @@ export class Session {
   readonly signal: AbortSignal | undefined
   /** Set when the user is known to have the right: a request may delete that, and then go on. */
   isAdmitted = false
-  // Most requests call no webhook: they make no maps.
-  #maps: Maps | undefined
+  readonly #steps = new Map<string, Steps>()
+  readonly #done = new Map<string, unknown>()
+  readonly #failures = new Map<string, unknown>()
+  readonly #converted = new Map<ApiObject, Map<string, ApiObject>>()
 
   constructor(call: Call | undefined, signal: AbortSignal | undefined = call?.signal) {
     this.call = call
     this.signal = signal
-  }
-
-  get #state(): Maps {
-    return this.#maps ??= { steps: new Map(), done: new Map(), failures: new Map(), converted: new Map() }
   }
 
   /**
@@ -90,40 +82,36 @@ export class Session {
   }
 
   #stepsOf(subject: string, version: string): Steps {
-    const all = this.#state.steps
-    let steps = all.get(subject)
+    let steps = this.#steps.get(subject)
     if (steps?.version !== version) {
       const starts = (steps?.starts ?? 0) + 1
       if (starts > MAX_STARTS) throw new StatusError(409, 'Conflict', CHANGING)
-      all.set(subject, steps = { version, starts, phases: new Map() })
+      this.#steps.set(subject, steps = { version, starts, phases: new Map() })
     }
     return steps
   }
 
   /** Returns the result of `fn`, which runs to its end only once; a run that it suspends does not count. */
   once<T>(key: string, fn: () => T): T {
-    const { done } = this.#state
-    if (!done.has(key)) done.set(key, fn())
-    return done.get(key) as T
+    if (!this.#done.has(key)) this.#done.set(key, fn())
+    return this.#done.get(key) as T
   }
 
   converted(object: ApiObject, apiVersion: string): ApiObject | undefined {
-    return this.#maps?.converted.get(object)?.get(apiVersion)
+    return this.#converted.get(object)?.get(apiVersion)
   }
 
   /** Returns the error of the last conversion to a version. */
   failure(apiVersion: string): unknown {
-    return this.#maps?.failures.get(apiVersion)
+    return this.#failures.get(apiVersion)
   }
 
   addFailure(apiVersion: string, error: unknown): void {
-    this.#state.failures.set(apiVersion, error)
+    this.#failures.set(apiVersion, error)
   }
 
   addConverted(object: ApiObject, apiVersion: string, result: ApiObject): void {
-    const { converted } = this.#state
-    const versions = converted.get(object) ?? new Map<string, ApiObject>()
-    converted.set(object, versions.set(apiVersion, result))
+    remembered(this.#converted, object, () => new Map<string, ApiObject>()).set(apiVersion, result)
   }
 }
 

@@ -5,7 +5,7 @@ import { yamlWriter } from './yaml.ts'
 import type { Json } from '../model/json.ts'
 import type { Call } from '../model/routes.ts'
 import { notAcceptable, type StatusError } from '../model/status.ts'
-import { ListBody, type ObjectList } from './list_body.ts'
+import { ListBody, type ObjectList, type TextForm } from './list_body.ts'
 
 const encoder = new TextEncoder()
 
@@ -118,34 +118,25 @@ export function encodeAnswer(call: Call, response: HttpResponse, newAuditId: () 
   }
   const { body } = response
   if (!(body instanceof ObjectBody || body instanceof ListBody)) return { ...response, headers }
-  const isError = response.status >= 400
-  const form = acceptedForm(call.headers['accept'], isError ? () => false : isConvertible)
+  const form = acceptedForm(call.headers['accept'], response.status >= 400 ? () => false : isConvertible)
+  const isYaml = form?.media === 'application/yaml'
+  if (isYaml) headers['content-type'] = headers['content-type']!.replace('application/json', 'application/yaml')
   // An error that cannot be given in the accepted form is sent as JSON.
-  if (!form) return { ...response, headers, body: indented(body) }
-  if (form.media === 'application/yaml') {
-    headers['content-type'] = headers['content-type']!.replace('application/json', 'application/yaml')
-    const isList = body instanceof ListBody
-    return {
-      ...response,
-      headers,
-      body: isList ? body.as('yaml') : new TextBody(yamlWriter()(JSON.parse(body.content) as Json)),
-    }
-  }
-  if (form.pretty || isPretty(call)) return { ...response, headers, body: indented(body) }
-  return { ...response, headers }
+  const style = isYaml ? 'yaml' : !form || form.pretty || isPretty(call) ? 'indented' : 'json'
+  return { ...response, headers, body: styled(body, style) }
 }
 
 /** The endpoint has chosen one of these, or refused the request. */
-function isConvertible(
-  form: { as: string | undefined; group: string | undefined; version: string | undefined },
-): boolean {
+function isConvertible(form: AcceptedForm): boolean {
   return supportsForm(form) || form.group === 'apidiscovery.k8s.io'
 }
 
-/** Returns the JSON as the real server indents it, without a line break at its end. */
-function indented(body: ObjectBody | ListBody): HttpBody {
-  if (body instanceof ListBody) return body.as('indented')
-  return new TextBody(JSON.stringify(JSON.parse(body.content), null, 2))
+/** Returns a body in a form. The real server indents without a line break at the end. */
+function styled(body: ObjectBody | ListBody, form: TextForm): HttpBody {
+  if (form === 'json') return body
+  if (body instanceof ListBody) return body.as(form)
+  const value = JSON.parse(body.content) as Json
+  return new TextBody(form === 'yaml' ? yamlWriter()(value) : JSON.stringify(value, null, 2))
 }
 
 const TRUE: readonly string[] = ['1', 't', 'T', 'TRUE', 'true', 'True']

@@ -5,13 +5,14 @@ import {
   display,
   Duration,
   equal,
+  findEntry,
   goNumber,
   isMap,
   ListValue,
   type MapValue,
   NONE,
-  noSuchOverload,
   Optional,
+  optionalOf,
   Timestamp,
   typeNameOf,
   TypeValue,
@@ -55,37 +56,31 @@ function difference(Result: new (nanos: bigint) => Time): (a: Time, b: Time) => 
 }
 
 function arithmetic(): Row[] {
-  const ints = (name: string, id: string, run: (a: bigint, b: bigint) => bigint): Row[] => [
-    [name, '(int, int) -> int', `${id}_int64`, (a, b) => int(run(a, b))],
-    [name, '(uint, uint) -> uint', `${id}_uint64`, (a: Uint, b: Uint) => uint(run(a.value, b.value))],
-  ]
-  const doubles = (name: string, id: string, run: (a: number, b: number) => number): Row => [
-    name,
-    '(double, double) -> double',
-    `${id}_double`,
-    run,
+  const ints = (name: string, run: (a: bigint, b: bigint) => bigint): Row[] => [
+    [name, '(int, int) -> int', (a, b) => int(run(a, b))],
+    [name, '(uint, uint) -> uint', (a: Uint, b: Uint) => uint(run(a.value, b.value))],
   ]
   return [
-    ...ints('_+_', 'add', (a, b) => a + b),
-    ...ints('_-_', 'subtract', (a, b) => a - b),
-    ...ints('_*_', 'multiply', (a, b) => a * b),
-    ...ints('_/_', 'divide', (a, b) => a / nonZero(b, 'division by zero')),
-    ...ints('_%_', 'modulo', (a, b) => a % nonZero(b, 'modulus by zero')),
-    doubles('_+_', 'add', (a, b) => a + b),
-    doubles('_-_', 'subtract', (a, b) => a - b),
-    doubles('_*_', 'multiply', (a, b) => a * b),
-    doubles('_/_', 'divide', (a, b) => a / b),
-    ['-_', '(int) -> int', 'negate_int64', (a: bigint) => int(-a)],
-    ['-_', '(double) -> double', 'negate_double', (a) => -a],
-    ['_+_', '(string, string) -> string', 'add_string', (a, b) => a + b],
-    ['_+_', '(bytes, bytes) -> bytes', 'add_bytes', (a, b) => new Uint8Array([...a, ...b])],
-    ['_+_', '(list<A>, list<A>) -> list<A>', 'add_list', concatenate],
-    ['_+_', '(duration, duration) -> duration', 'add_duration_duration', sum(Duration)],
-    ['_+_', '(duration, timestamp) -> timestamp', 'add_duration_timestamp', sum(Timestamp)],
-    ['_+_', '(timestamp, duration) -> timestamp', 'add_timestamp_duration', sum(Timestamp)],
-    ['_-_', '(duration, duration) -> duration', 'subtract_duration_duration', difference(Duration)],
-    ['_-_', '(timestamp, timestamp) -> duration', 'subtract_timestamp_timestamp', difference(Duration)],
-    ['_-_', '(timestamp, duration) -> timestamp', 'subtract_timestamp_duration', difference(Timestamp)],
+    ...ints('_+_', (a, b) => a + b),
+    ...ints('_-_', (a, b) => a - b),
+    ...ints('_*_', (a, b) => a * b),
+    ...ints('_/_', (a, b) => a / nonZero(b, 'division by zero')),
+    ...ints('_%_', (a, b) => a % nonZero(b, 'modulus by zero')),
+    ['_+_', '(double, double) -> double', (a, b) => a + b],
+    ['_-_', '(double, double) -> double', (a, b) => a - b],
+    ['_*_', '(double, double) -> double', (a, b) => a * b],
+    ['_/_', '(double, double) -> double', (a, b) => a / b],
+    ['-_', '(int) -> int', (a: bigint) => int(-a)],
+    ['-_', '(double) -> double', (a) => -a],
+    ['_+_', '(string, string) -> string', (a, b) => a + b],
+    ['_+_', '(bytes, bytes) -> bytes', (a, b) => new Uint8Array([...a, ...b])],
+    ['_+_', '(list<A>, list<A>) -> list<A>', concatenate],
+    ['_+_', '(duration, duration) -> duration', sum(Duration)],
+    ['_+_', '(duration, timestamp) -> timestamp', sum(Timestamp)],
+    ['_+_', '(timestamp, duration) -> timestamp', sum(Timestamp)],
+    ['_-_', '(duration, duration) -> duration', difference(Duration)],
+    ['_-_', '(timestamp, timestamp) -> duration', difference(Duration)],
+    ['_-_', '(timestamp, duration) -> timestamp', difference(Timestamp)],
   ]
 }
 
@@ -103,34 +98,23 @@ export function isLess(a: Value, b: Value): boolean {
   return order(a) < order(b)
 }
 
-const ORDERED: readonly (readonly [type: string, id: string])[] = [
-  ['bool', 'bool'],
-  ['int', 'int64'],
-  ['uint', 'uint64'],
-  ['double', 'double'],
-  ['string', 'string'],
-  ['bytes', 'bytes'],
-  ['timestamp', 'timestamp'],
-  ['duration', 'duration'],
-]
-const NUMBERS = ORDERED.slice(1, 4)
+const ORDERED = ['bool', 'int', 'uint', 'double', 'string', 'bytes', 'timestamp', 'duration']
+const NUMBERS = ['int', 'uint', 'double']
 
 function comparisons(): Row[] {
-  const operators: readonly (readonly [string, string, (a: Comparable, b: Comparable) => boolean])[] = [
-    ['_<_', 'less', (a, b) => a < b],
-    ['_<=_', 'less_equals', (a, b) => a <= b],
-    ['_>_', 'greater', (a, b) => a > b],
-    ['_>=_', 'greater_equals', (a, b) => a >= b],
+  const operators: Readonly<Record<string, (a: Comparable, b: Comparable) => boolean>> = {
+    '_<_': (a, b) => a < b,
+    '_<=_': (a, b) => a <= b,
+    '_>_': (a, b) => a > b,
+    '_>=_': (a, b) => a >= b,
+  }
+  const pairs = [
+    ...ORDERED.map((type) => `${type}, ${type}`),
+    ...NUMBERS.flatMap((a) => NUMBERS.filter((b) => a !== b).map((b) => `${a}, ${b}`)),
   ]
-  return operators.flatMap(([name, word, test]) => {
-    const run = (a: Value, b: Value): boolean => test(order(a), order(b))
-    return [
-      ...ORDERED.map(([type, id]): Row => [name, `(${type}, ${type}) -> bool`, `${word}_${id}`, run]),
-      ...NUMBERS.flatMap(([a, x]) =>
-        NUMBERS.filter(([b]) => a !== b).map(([b, y]): Row => [name, `(${a}, ${b}) -> bool`, `${word}_${x}_${y}`, run])
-      ),
-    ]
-  })
+  return Object.entries(operators).flatMap(([name, test]) =>
+    pairs.map((types): Row => [name, `(${types}) -> bool`, (a, b) => test(order(a), order(b))])
+  )
 }
 
 function index(list: ListValue, at: Value): Value {
@@ -148,45 +132,34 @@ function entry(map: MapValue, key: Value): Value {
 
 /** Returns the entry or item at a key, as an optional. */
 function find(value: Value, key: Value): Optional {
-  const container = value instanceof Optional ? value.value : value
-  if (container === undefined) return NONE
-  if (isMap(container)) {
-    const found = container.get(key)
-    return found === undefined ? NONE : new Optional(found)
-  }
-  if (!(container instanceof ListValue)) throw noSuchOverload()
-  const item = typeof key === 'bigint' ? container.items[Number(key)] : undefined
-  return item === undefined ? NONE : new Optional(item)
-}
-
-function optionalEntry(optional: Optional, key: Value): Optional {
-  if (optional.value === undefined) return NONE
-  return find(optional, key)
+  const list = value instanceof Optional ? value.value : value
+  if (!(list instanceof ListValue)) return findEntry(value, key)
+  return optionalOf(typeof key === 'bigint' ? list.items[Number(key)] : undefined)
 }
 
 const containers: readonly Row[] = [
-  ['_[_]', '(list<A>, int) -> A', 'index_list', index],
-  ['_[_]', '(map<K, V>, K) -> V', 'index_map', entry],
-  ['_[_]', '(optional<list<V>>, int) -> optional<V>', 'optional_list_index_int', optionalEntry],
-  ['_[_]', '(optional<map<K, V>>, K) -> optional<V>', 'optional_map_index_value', optionalEntry],
-  ['_[?_]', '(list<V>, int) -> optional<V>', 'list_optindex_optional_int', find],
-  ['_[?_]', '(optional<list<V>>, int) -> optional<V>', 'optional_list_optindex_optional_int', find],
-  ['_[?_]', '(map<K, V>, K) -> optional<V>', 'map_optindex_optional_value', find],
-  ['_[?_]', '(optional<map<K, V>>, K) -> optional<V>', 'optional_map_optindex_optional_value', find],
-  ['@in', '(A, list<A>) -> bool', 'in_list', (a: Value, list: ListValue) => list.items.some((each) => equal(each, a))],
-  ['@in', '(A, map<A, B>) -> bool', 'in_map', (key: Value, map: MapValue) => map.get(key) !== undefined],
-  ['cel.@mapInsert', '(map<K, V>, K, V) -> map<K, V>', '@mapInsert_map_key_value'],
-  ['cel.@mapInsert', '(map<K, V>, map<K, V>) -> map<K, V>', '@mapInsert_map_map'],
+  ['_[_]', '(list<A>, int) -> A', index],
+  ['_[_]', '(map<K, V>, K) -> V', entry],
+  ['_[_]', '(optional<list<V>>, int) -> optional<V>', find],
+  ['_[_]', '(optional<map<K, V>>, K) -> optional<V>', find],
+  ['_[?_]', '(list<V>, int) -> optional<V>', find],
+  ['_[?_]', '(optional<list<V>>, int) -> optional<V>', find],
+  ['_[?_]', '(map<K, V>, K) -> optional<V>', find],
+  ['_[?_]', '(optional<map<K, V>>, K) -> optional<V>', find],
+  ['@in', '(A, list<A>) -> bool', (a: Value, list: ListValue) => list.items.some((each) => equal(each, a))],
+  ['@in', '(A, map<A, B>) -> bool', (key: Value, map: MapValue) => map.get(key) !== undefined],
+  ['cel.@mapInsert', '(map<K, V>, K, V) -> map<K, V>'],
+  ['cel.@mapInsert', '(map<K, V>, map<K, V>) -> map<K, V>'],
 ]
 
 const logic: readonly Row[] = [
-  ['_==_', '(A, A) -> bool', 'equals', equal],
-  ['_!=_', '(A, A) -> bool', 'not_equals', (a, b) => !equal(a, b)],
-  ['!_', '(bool) -> bool', 'logical_not', (a) => !a],
-  ['_&&_', '(bool, bool) -> bool', 'logical_and'],
-  ['_||_', '(bool, bool) -> bool', 'logical_or'],
-  ['_?_:_', '(bool, A, A) -> A', 'conditional'],
-  ['@not_strictly_false', '(bool) -> bool', 'not_strictly_false'],
+  ['_==_', '(A, A) -> bool', equal],
+  ['_!=_', '(A, A) -> bool', (a, b) => !equal(a, b)],
+  ['!_', '(bool) -> bool', (a) => !a],
+  ['_&&_', '(bool, bool) -> bool'],
+  ['_||_', '(bool, bool) -> bool'],
+  ['_?_:_', '(bool, A, A) -> A'],
+  ['@not_strictly_false', '(bool) -> bool'],
 ]
 
 function toInt(value: Value): bigint {
@@ -246,40 +219,40 @@ function decode(bytes: Uint8Array): string {
 const same = (value: Value): Value => value
 
 const conversions: readonly Row[] = [
-  ['dyn', '(A) -> dyn', 'to_dyn', same],
-  ['type', '(A) -> type', 'type', (value: Value) => new TypeValue(typeNameOf(value))],
-  ['bool', '(bool) -> bool', 'bool_to_bool', same],
-  ['bool', '(string) -> bool', 'string_to_bool', toBool],
-  ['bytes', '(bytes) -> bytes', 'bytes_to_bytes', same],
-  ['bytes', '(string) -> bytes', 'string_to_bytes', (text) => new TextEncoder().encode(text)],
-  ['double', '(double) -> double', 'double_to_double', same],
-  ['double', '(int) -> double', 'int64_to_double', Number],
-  ['double', '(string) -> double', 'string_to_double', toDouble],
-  ['double', '(uint) -> double', 'uint64_to_double', (value: Uint) => Number(value.value)],
-  ['duration', '(duration) -> duration', 'duration_to_duration', same],
-  ['duration', '(int) -> duration', 'int64_to_duration', (nanos) => new Duration(nanos)],
-  ['duration', '(string) -> duration', 'string_to_duration', parseDuration],
-  ['int', '(int) -> int', 'int64_to_int64', same],
-  ['int', '(double) -> int', 'double_to_int64', toInt],
-  ['int', '(duration) -> int', 'duration_to_int64', (value: Duration) => value.nanos],
-  ['int', '(string) -> int', 'string_to_int64', toInt],
-  ['int', '(timestamp) -> int', 'timestamp_to_int64', toInt],
-  ['int', '(uint) -> int', 'uint64_to_int64', toInt],
-  ['string', '(string) -> string', 'string_to_string', same],
-  ['string', '(bool) -> string', 'bool_to_string', String],
-  ['string', '(bytes) -> string', 'bytes_to_string', decode],
-  ['string', '(double) -> string', 'double_to_string', (value) => goNumber(value, 6)],
-  ['string', '(duration) -> string', 'duration_to_string', durationText],
-  ['string', '(int) -> string', 'int64_to_string', String],
-  ['string', '(timestamp) -> string', 'timestamp_to_string', timestampText],
-  ['string', '(uint) -> string', 'uint64_to_string', (value: Uint) => String(value.value)],
-  ['timestamp', '(timestamp) -> timestamp', 'timestamp_to_timestamp', same],
-  ['timestamp', '(int) -> timestamp', 'int64_to_timestamp', (seconds) => new Timestamp(seconds * 1_000_000_000n)],
-  ['timestamp', '(string) -> timestamp', 'string_to_timestamp', parseTimestamp],
-  ['uint', '(uint) -> uint', 'uint64_to_uint64', same],
-  ['uint', '(double) -> uint', 'double_to_uint64', toUint],
-  ['uint', '(int) -> uint', 'int64_to_uint64', toUint],
-  ['uint', '(string) -> uint', 'string_to_uint64', toUint],
+  ['dyn', '(A) -> dyn', same],
+  ['type', '(A) -> type', (value: Value) => new TypeValue(typeNameOf(value))],
+  ['bool', '(bool) -> bool', same],
+  ['bool', '(string) -> bool', toBool],
+  ['bytes', '(bytes) -> bytes', same],
+  ['bytes', '(string) -> bytes', (text) => new TextEncoder().encode(text)],
+  ['double', '(double) -> double', same],
+  ['double', '(int) -> double', Number],
+  ['double', '(string) -> double', toDouble],
+  ['double', '(uint) -> double', (value: Uint) => Number(value.value)],
+  ['duration', '(duration) -> duration', same],
+  ['duration', '(int) -> duration', (nanos) => new Duration(nanos)],
+  ['duration', '(string) -> duration', parseDuration],
+  ['int', '(int) -> int', same],
+  ['int', '(double) -> int', toInt],
+  ['int', '(duration) -> int', (value: Duration) => value.nanos],
+  ['int', '(string) -> int', toInt],
+  ['int', '(timestamp) -> int', toInt],
+  ['int', '(uint) -> int', toInt],
+  ['string', '(string) -> string', same],
+  ['string', '(bool) -> string', String],
+  ['string', '(bytes) -> string', decode],
+  ['string', '(double) -> string', (value) => goNumber(value, 6)],
+  ['string', '(duration) -> string', durationText],
+  ['string', '(int) -> string', String],
+  ['string', '(timestamp) -> string', timestampText],
+  ['string', '(uint) -> string', (value: Uint) => String(value.value)],
+  ['timestamp', '(timestamp) -> timestamp', same],
+  ['timestamp', '(int) -> timestamp', (seconds) => new Timestamp(seconds * 1_000_000_000n)],
+  ['timestamp', '(string) -> timestamp', parseTimestamp],
+  ['uint', '(uint) -> uint', same],
+  ['uint', '(double) -> uint', toUint],
+  ['uint', '(int) -> uint', toUint],
+  ['uint', '(string) -> uint', toUint],
 ]
 
 function sizes(): Row[] {
@@ -288,13 +261,10 @@ function sizes(): Row[] {
     if (value instanceof Uint8Array) return BigInt(value.length)
     return BigInt(value instanceof ListValue ? value.items.length : (value as MapValue).size)
   }
-  return (['bytes', 'list<A>', 'map<A, B>', 'string'] as const).flatMap((type): Row[] => {
-    const word = type.replace(/<.*/, '')
-    return [
-      ['size', `(${type}) -> int`, `size_${word}`, length],
-      ['size', `${type.replace(' ', '')}.() -> int`, `${word}_size`, length],
-    ]
-  })
+  return ['bytes', 'list<A>', 'map<A,B>', 'string'].flatMap((type): Row[] => [
+    ['size', `(${type}) -> int`, length],
+    ['size', `${type}.() -> int`, length],
+  ])
 }
 
 function unwrap(optional: Optional): Value {
@@ -309,22 +279,21 @@ const ZERO = (value: Value): boolean => {
 }
 
 const optionals: readonly Row[] = [
-  ['optional.of', '(V) -> optional<V>', 'optional_of', (value) => new Optional(value)],
+  ['optional.of', '(V) -> optional<V>', (value) => new Optional(value)],
   [
     'optional.ofNonZeroValue',
     '(V) -> optional<V>',
-    'optional_ofNonZeroValue',
     (value) => ZERO(value) ? NONE : new Optional(value),
   ],
-  ['optional.none', '() -> optional<V>', 'optional_none', () => NONE],
-  ['value', 'optional<V>.() -> V', 'optional_value', unwrap],
-  ['hasValue', 'optional<V>.() -> bool', 'optional_hasValue', (optional: Optional) => optional.value !== undefined],
-  ['or', 'optional<V>.(optional<V>) -> optional<V>', 'optional_or_optional'],
-  ['orValue', 'optional<V>.(V) -> V', 'optional_orValue_value'],
-  ['optional.unwrap', '(list<optional<V>>) -> list<V>', 'optional_unwrap', unwrapped],
-  ['unwrapOpt', 'list<optional<V>>.() -> list<V>', 'optional_unwrapOpt', unwrapped],
-  ['first', 'list<V>.() -> optional<V>', 'list_first', ({ items }: ListValue) => new Optional(items[0])],
-  ['last', 'list<V>.() -> optional<V>', 'list_last', ({ items }: ListValue) => new Optional(items.at(-1))],
+  ['optional.none', '() -> optional<V>', () => NONE],
+  ['value', 'optional<V>.() -> V', unwrap],
+  ['hasValue', 'optional<V>.() -> bool', (optional: Optional) => optional.value !== undefined],
+  ['or', 'optional<V>.(optional<V>) -> optional<V>'],
+  ['orValue', 'optional<V>.(V) -> V'],
+  ['optional.unwrap', '(list<optional<V>>) -> list<V>', unwrapped],
+  ['unwrapOpt', 'list<optional<V>>.() -> list<V>', unwrapped],
+  ['first', 'list<V>.() -> optional<V>', ({ items }: ListValue) => optionalOf(items[0])],
+  ['last', 'list<V>.() -> optional<V>', ({ items }: ListValue) => optionalOf(items.at(-1))],
 ]
 
 function unwrapped({ items }: ListValue): ListValue {

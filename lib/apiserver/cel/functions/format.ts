@@ -6,19 +6,8 @@ import { isUrl } from './network.ts'
 import type { Row } from './table.ts'
 import { rfc3339 } from './time.ts'
 
-class Format implements LibraryValue {
-  readonly typeName = 'kubernetes.NamedFormat'
-  readonly name: string
+interface Format extends LibraryValue {
   readonly problems: (text: string) => readonly string[]
-
-  constructor(name: string, problems: (text: string) => readonly string[]) {
-    this.name = name
-    this.problems = problems
-  }
-
-  equals(other: Format): boolean {
-    return this.name === other.name
-  }
 }
 
 /** Names of which only a prefix is given may end with a dash. */
@@ -55,16 +44,16 @@ const FORMATS: ReadonlyMap<string, Format> = new Map(
     ['byte', 'byte', unless((text) => BASE64.test(text), 'invalid base64')],
     ['date', 'date', unless(isDate, 'invalid date')],
     ['datetime', 'datetime', unless((text) => rfc3339(text) !== undefined, 'invalid datetime')],
-  ] as readonly Named[]).map(([key, name, problems]) => [key, new Format(name, problems)]),
+  ] as readonly Named[]).map(([key, id, problems]) => [key, { typeName: 'kubernetes.NamedFormat', id, problems }]),
 )
 
 export const FORMAT: readonly Row[] = [
-  ...[...FORMATS].map(([key, format]): Row => [`format.${key}`, '() -> Format', `format.${key}`, () => format]),
-  ['format.named', '(string) -> optional<Format>', 'format-named', (name) => {
+  ...[...FORMATS].map(([key, format]): Row => [`format.${key}`, '() -> Format', () => format]),
+  ['format.named', '(string) -> optional<Format>', (name) => {
     const format = FORMATS.get(name)
     return format ? new Optional(format) : NONE
   }],
-  ['validate', 'Format.(string) -> optional<list<string>>', 'format-validate', (format: Format, text: string) => {
+  ['validate', 'Format.(string) -> optional<list<string>>', (format: Format, text: string) => {
     const problems = format.problems(text)
     return problems.length > 0 ? new Optional(new ListValue(problems)) : NONE
   }],

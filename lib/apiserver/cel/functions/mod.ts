@@ -1,5 +1,6 @@
 /** All functions that expressions can call, by name. */
 import { CORE } from './core.ts'
+import { remembered } from '../../model/remembered.ts'
 import { FORMAT } from './format.ts'
 import { LISTS } from './lists.ts'
 import { NETWORK } from './network.ts'
@@ -18,7 +19,5 @@ export function overloadsOf(name: string): readonly Overload[] | undefined {
   const rows = rowsByName.get(name)
   if (!rows) return undefined
   // Signatures are parsed when a rule first uses them: most rules use few.
-  let overloads = parsed.get(name)
-  if (!overloads) parsed.set(name, overloads = rows.map(overloadOf))
-  return overloads
+  return remembered(parsed, name, () => rows.map(overloadOf))
 }

@@ -3,73 +3,49 @@ import { ipv4, ipv6 } from '../../../core/ip.ts'
 import { CelError, Entries, type LibraryValue, ListValue, type Value } from '../values.ts'
 import type { Row } from './table.ts'
 
-class Ip implements LibraryValue {
-  readonly typeName = 'net.IP'
+interface Ip extends LibraryValue {
   /** 32 for IPv4, 128 for IPv6. */
   readonly bits: number
   readonly address: bigint
-
-  constructor(bits: number, address: bigint) {
-    this.bits = bits
-    this.address = address
-  }
-
-  equals(other: Ip): boolean {
-    return this.bits === other.bits && this.address === other.address
-  }
 }
 
-class Cidr implements LibraryValue {
-  readonly typeName = 'net.CIDR'
+function ipOf(bits: number, address: bigint): Ip {
+  return { typeName: 'net.IP', id: (BigInt(bits) << 128n) + address, bits, address }
+}
+
+interface Cidr extends LibraryValue {
   readonly ip: Ip
   readonly length: number
-
-  constructor(ip: Ip, length: number) {
-    this.ip = ip
-    this.length = length
-  }
-
-  equals(other: Cidr): boolean {
-    return this.ip.equals(other.ip) && this.length === other.length
-  }
 }
 
-class ParseFailure extends Error {}
+function cidrOf(ip: Ip, length: number): Cidr {
+  return { typeName: 'net.CIDR', id: `${ip.id}/${length}`, ip, length }
+}
 
-function parseIp(text: string): Ip {
+function ip(text: string): Ip {
   const quoted = JSON.stringify(text)
   const [plain = '', zone] = text.split('%')
   const four = ipv4(text)
-  if (four !== undefined) return new Ip(32, four)
+  if (four !== undefined) return ipOf(32, four)
   const six = text.includes(':') ? ipv6(plain) : undefined
   if (six === undefined) {
-    throw new ParseFailure(`IP Address ${quoted} parse error during conversion from string`)
+    throw new CelError(`IP Address ${quoted} parse error during conversion from string`)
   }
-  if (zone) throw new ParseFailure(`IP address ${quoted} with zone value is not allowed`)
-  if (six >> 32n === 0xffffn) throw new ParseFailure(`IPv4-mapped IPv6 address ${quoted} is not allowed`)
-  return new Ip(128, six)
+  if (zone) throw new CelError(`IP address ${quoted} with zone value is not allowed`)
+  if (six >> 32n === 0xffffn) throw new CelError(`IPv4-mapped IPv6 address ${quoted} is not allowed`)
+  return ipOf(128, six)
 }
 
-function parseCidr(text: string): Cidr {
+function cidr(text: string): Cidr {
   const [, address = '', bits = ''] = /^(.*)\/(0|[1-9]\d*)$/.exec(text) ?? []
   const four = ipv4(address)
   const six = four === undefined && address.includes(':') ? ipv6(address) : undefined
   const isMapped = six !== undefined && six >> 32n === 0xffffn
-  const ip = four !== undefined ? new Ip(32, four) : new Ip(128, six ?? 0n)
+  const ip = four !== undefined ? ipOf(32, four) : ipOf(128, six ?? 0n)
   if ((four ?? six) === undefined || isMapped || bits === '' || Number(bits) > ip.bits) {
-    throw new ParseFailure(`network address parse error during conversion from string: ${JSON.stringify(text)}`)
+    throw new CelError(`network address parse error during conversion from string: ${JSON.stringify(text)}`)
   }
-  return new Cidr(ip, Number(bits))
-}
-
-function parsed<T>(parse: (text: string) => T): (text: string) => T {
-  return (text) => {
-    try {
-      return parse(text)
-    } catch (error) {
-      throw error instanceof ParseFailure ? new CelError(error.message) : error
-    }
-  }
+  return cidrOf(ip, Number(bits))
 }
 
 function parses(parse: (text: string) => unknown): (text: string) => boolean {
@@ -78,7 +54,7 @@ function parses(parse: (text: string) => unknown): (text: string) => boolean {
       parse(text)
       return true
     } catch (error) {
-      if (error instanceof ParseFailure) return false
+      if (error instanceof CelError) return false
       throw error
     }
   }
@@ -99,7 +75,7 @@ function ipText({ bits, address }: Ip): string {
 
 function masked({ ip, length }: Cidr): Cidr {
   const shift = BigInt(ip.bits - length)
-  return new Cidr(new Ip(ip.bits, (ip.address >> shift) << shift), length)
+  return cidrOf(ipOf(ip.bits, (ip.address >> shift) << shift), length)
 }
 
 function containsIp(cidr: Cidr, ip: Ip): boolean {
@@ -132,41 +108,24 @@ function isGlobalUnicast(ip: Ip): boolean {
   return ip.address !== 0n && !isLoopback(ip) && !isMulticast(ip) && !isLinkLocalUnicast(ip)
 }
 
-const ip = parsed(parseIp)
-const cidr = parsed(parseCidr)
-
-class Url implements LibraryValue {
-  readonly typeName = 'kubernetes.URL'
-  readonly text: string
+interface Url extends LibraryValue {
   readonly scheme: string
   readonly host: string
   readonly path: string
   readonly query: string
-
-  constructor(text: string) {
-    const [, scheme = '', authority, path = '', query = ''] = URL_PARTS.exec(text) ?? []
-    this.text = text
-    this.scheme = scheme.toLowerCase()
-    this.host = authority?.slice(authority.lastIndexOf('@') + 1) ?? ''
-    this.path = path
-    this.query = query
-  }
-
-  equals(other: Url): boolean {
-    return this.text === other.text
-  }
 }
 
 const URL_PARTS = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s
 
 function parseUrl(text: string): Url {
-  const url = new Url(text)
-  const port = /:([^:\]]*)$/.exec(url.host.replace(/^\[.*\]/, ''))?.[1] ?? ''
+  const [, scheme = '', authority = '', path = '', query = ''] = URL_PARTS.exec(text) ?? []
+  const host = authority.slice(authority.lastIndexOf('@') + 1)
+  const port = /:([^:\]]*)$/.exec(host.replace(/^\[.*\]/, ''))?.[1] ?? ''
   // deno-lint-ignore no-control-regex -- Go refuses these
-  const isWrong = /^:|[\x00-\x1f\x7f]/.test(text) || !url.scheme && !text.startsWith('/') || /\D/.test(port) ||
-    /[\s<>"{}|\\^`]|^\[[^\]]*$/.test(url.host) || /%(?![0-9a-fA-F]{2})/.test(url.host + url.path)
-  if (isWrong) throw new ParseFailure(`URL parse error during conversion from string: ${JSON.stringify(text)}`)
-  return url
+  const isWrong = /^:|[\x00-\x1f\x7f]/.test(text) || !scheme && !text.startsWith('/') || /\D/.test(port) ||
+    /[\s<>"{}|\\^`]|^\[[^\]]*$/.test(host) || /%(?![0-9a-fA-F]{2})/.test(host + path)
+  if (isWrong) throw new CelError(`URL parse error during conversion from string: ${JSON.stringify(text)}`)
+  return { typeName: 'kubernetes.URL', id: text, scheme: scheme.toLowerCase(), host, path, query }
 }
 
 export const isUrl: (text: string) => boolean = parses(parseUrl)
@@ -191,37 +150,36 @@ function queryOf({ query }: Url): Entries {
 }
 
 export const NETWORK: readonly Row[] = [
-  ['ip', '(string) -> IP', 'string_to_ip', ip],
-  ['isIP', '(string) -> bool', 'is_ip', parses(parseIp)],
-  ['ip.isCanonical', '(string) -> bool', 'ip_is_canonical', (text) => ipText(ip(text)) === text],
-  ['string', '(IP) -> string', 'ip_to_string', ipText],
-  ['family', 'IP.() -> int', 'ip_family', ({ bits }: Ip) => bits === 32 ? 4n : 6n],
-  ['isUnspecified', 'IP.() -> bool', 'ip_is_unspecified', ({ address }: Ip) => address === 0n],
-  ['isLoopback', 'IP.() -> bool', 'ip_is_loopback', isLoopback],
-  ['isLinkLocalMulticast', 'IP.() -> bool', 'ip_is_link_local_multicast', isLinkLocalMulticast],
-  ['isLinkLocalUnicast', 'IP.() -> bool', 'ip_is_link_local_unicast', isLinkLocalUnicast],
-  ['isGlobalUnicast', 'IP.() -> bool', 'ip_is_global_unicast', isGlobalUnicast],
-  ['cidr', '(string) -> CIDR', 'string_to_cidr', cidr],
-  ['isCIDR', '(string) -> bool', 'is_cidr', parses(parseCidr)],
-  ['string', '(CIDR) -> string', 'cidr_to_string', (value: Cidr) => `${ipText(value.ip)}/${value.length}`],
-  ['containsIP', 'CIDR.(string) -> bool', 'cidr_contains_ip_string', (value, text) => containsIp(value, ip(text))],
-  ['containsIP', 'CIDR.(IP) -> bool', 'cidr_contains_ip_ip', containsIp],
+  ['ip', '(string) -> IP', ip],
+  ['isIP', '(string) -> bool', parses(ip)],
+  ['ip.isCanonical', '(string) -> bool', (text) => ipText(ip(text)) === text],
+  ['string', '(IP) -> string', ipText],
+  ['family', 'IP.() -> int', ({ bits }: Ip) => bits === 32 ? 4n : 6n],
+  ['isUnspecified', 'IP.() -> bool', ({ address }: Ip) => address === 0n],
+  ['isLoopback', 'IP.() -> bool', isLoopback],
+  ['isLinkLocalMulticast', 'IP.() -> bool', isLinkLocalMulticast],
+  ['isLinkLocalUnicast', 'IP.() -> bool', isLinkLocalUnicast],
+  ['isGlobalUnicast', 'IP.() -> bool', isGlobalUnicast],
+  ['cidr', '(string) -> CIDR', cidr],
+  ['isCIDR', '(string) -> bool', parses(cidr)],
+  ['string', '(CIDR) -> string', (value: Cidr) => `${ipText(value.ip)}/${value.length}`],
+  ['containsIP', 'CIDR.(string) -> bool', (value, text) => containsIp(value, ip(text))],
+  ['containsIP', 'CIDR.(IP) -> bool', containsIp],
   [
     'containsCIDR',
     'CIDR.(string) -> bool',
-    'cidr_contains_cidr_string',
     (value, text) => containsCidr(value, cidr(text)),
   ],
-  ['containsCIDR', 'CIDR.(CIDR) -> bool', 'cidr_contains_cidr', containsCidr],
-  ['ip', 'CIDR.() -> IP', 'cidr_ip', (value: Cidr) => value.ip],
-  ['prefixLength', 'CIDR.() -> int', 'cidr_prefix_length', (value: Cidr) => BigInt(value.length)],
-  ['masked', 'CIDR.() -> CIDR', 'cidr_masked', masked],
-  ['url', '(string) -> URL', 'string_to_url', parsed(parseUrl)],
-  ['isURL', '(string) -> bool', 'is_url_string', isUrl],
-  ['getScheme', 'URL.() -> string', 'url_get_scheme', (url: Url) => url.scheme],
-  ['getHost', 'URL.() -> string', 'url_get_host', (url: Url) => url.host],
-  ['getHostname', 'URL.() -> string', 'url_get_hostname', hostname],
-  ['getPort', 'URL.() -> string', 'url_get_port', ({ host }: Url) => /:(\d*)$/.exec(host)?.[1] ?? ''],
-  ['getEscapedPath', 'URL.() -> string', 'url_get_escaped_path', escapedPath],
-  ['getQuery', 'URL.() -> map<string, list<string>>', 'url_get_query', queryOf],
+  ['containsCIDR', 'CIDR.(CIDR) -> bool', containsCidr],
+  ['ip', 'CIDR.() -> IP', (value: Cidr) => value.ip],
+  ['prefixLength', 'CIDR.() -> int', (value: Cidr) => BigInt(value.length)],
+  ['masked', 'CIDR.() -> CIDR', masked],
+  ['url', '(string) -> URL', parseUrl],
+  ['isURL', '(string) -> bool', isUrl],
+  ['getScheme', 'URL.() -> string', (url: Url) => url.scheme],
+  ['getHost', 'URL.() -> string', (url: Url) => url.host],
+  ['getHostname', 'URL.() -> string', hostname],
+  ['getPort', 'URL.() -> string', ({ host }: Url) => /:(\d*)$/.exec(host)?.[1] ?? ''],
+  ['getEscapedPath', 'URL.() -> string', escapedPath],
+  ['getQuery', 'URL.() -> map<string, list<string>>', queryOf],
 ]

@@ -5,22 +5,17 @@ import type { Row } from './table.ts'
 
 const NANO = 1_000_000_000n
 
-class Quantity implements LibraryValue {
-  readonly typeName = 'kubernetes.Quantity'
+interface Quantity extends LibraryValue {
   readonly nanos: bigint
+}
 
-  constructor(nanos: bigint) {
-    this.nanos = nanos
-  }
-
-  equals(other: Quantity): boolean {
-    return this.nanos === other.nanos
-  }
+function quantityOf(nanos: bigint): Quantity {
+  return { typeName: 'kubernetes.Quantity', id: nanos, nanos }
 }
 
 function quantity(text: string): Quantity {
   const nanos = nanosOf(text)
-  if (nanos !== undefined) return new Quantity(nanos)
+  if (nanos !== undefined) return quantityOf(nanos)
   throw new CelError(INVALID_QUANTITY)
 }
 
@@ -38,19 +33,9 @@ function sign(value: bigint): bigint {
   return value > 0n ? 1n : value < 0n ? -1n : 0n
 }
 
-class Semver implements LibraryValue {
-  readonly typeName = 'kubernetes.Semver'
+interface Semver extends LibraryValue {
   readonly numbers: readonly bigint[]
   readonly pre: readonly string[]
-
-  constructor(numbers: readonly bigint[], pre: readonly string[]) {
-    this.numbers = numbers
-    this.pre = pre
-  }
-
-  equals(other: Semver): boolean {
-    return compare(this, other) === 0n
-  }
 }
 
 const SEMVER =
@@ -58,7 +43,9 @@ const SEMVER =
 
 function parseSemver(text: string, normalize = false): Semver | undefined {
   const [, major, minor, patch, pre] = SEMVER.exec((normalize ? normalized(text) : text) ?? '') ?? []
-  return major ? new Semver([major, minor!, patch!].map(BigInt), pre?.split('.') ?? []) : undefined
+  if (!major) return undefined
+  const id = `${major}.${minor}.${patch}-${pre ?? ''}`
+  return { typeName: 'kubernetes.Semver', id, numbers: [major, minor!, patch!].map(BigInt), pre: pre?.split('.') ?? [] }
 }
 
 function splitAt(text: string, count: number): string[] {
@@ -101,33 +88,33 @@ function comparePart(a: string, b: string): bigint {
 }
 
 const amount = (value: Quantity | bigint): bigint => typeof value === 'bigint' ? value * NANO : value.nanos
-const plus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos + amount(b))
-const minus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos - amount(b))
+const plus = (a: Quantity, b: Quantity | bigint): Quantity => quantityOf(a.nanos + amount(b))
+const minus = (a: Quantity, b: Quantity | bigint): Quantity => quantityOf(a.nanos - amount(b))
 const order = (a: Quantity, b: Quantity): bigint => sign(a.nanos - b.nanos)
 const isSemver = (text: string, normalize?: boolean): boolean => parseSemver(text, normalize) !== undefined
 
 export const NUMBERS: readonly Row[] = [
-  ['quantity', '(string) -> Quantity', 'string_to_quantity', quantity],
-  ['isQuantity', '(string) -> bool', 'is_quantity_string', (text) => nanosOf(text) !== undefined],
-  ['sign', '(Quantity) -> int', 'quantity_sign', ({ nanos }: Quantity) => sign(nanos)],
-  ['isGreaterThan', 'Quantity.(Quantity) -> bool', 'quantity_is_greater_than', (a, b) => a.nanos > b.nanos],
-  ['isLessThan', 'Quantity.(Quantity) -> bool', 'quantity_is_less_than', (a, b) => a.nanos < b.nanos],
-  ['compareTo', 'Quantity.(Quantity) -> int', 'quantity_compare_to', order],
-  ['asApproximateFloat', 'Quantity.() -> double', 'quantity_get_float', ({ nanos }: Quantity) => Number(nanos) / 1e9],
-  ['asInteger', 'Quantity.() -> int', 'quantity_get_int', asInteger],
-  ['isInteger', 'Quantity.() -> bool', 'quantity_is_integer', isInteger],
-  ['add', 'Quantity.(Quantity) -> Quantity', 'quantity_add', plus],
-  ['add', 'Quantity.(int) -> Quantity', 'quantity_add_int', plus],
-  ['sub', 'Quantity.(Quantity) -> Quantity', 'quantity_sub', minus],
-  ['sub', 'Quantity.(int) -> Quantity', 'quantity_sub_int', minus],
-  ['semver', '(string) -> Semver', 'string_to_semver', semver],
-  ['semver', '(string, bool) -> Semver', 'string_bool_to_semver', semver],
-  ['isSemver', '(string) -> bool', 'is_semver_string', isSemver],
-  ['isSemver', '(string, bool) -> bool', 'is_semver_string_bool', isSemver],
-  ['isGreaterThan', 'Semver.(Semver) -> bool', 'semver_is_greater_than', (a, b) => compare(a, b) > 0n],
-  ['isLessThan', 'Semver.(Semver) -> bool', 'semver_is_less_than', (a, b) => compare(a, b) < 0n],
-  ['compareTo', 'Semver.(Semver) -> int', 'semver_compare_to', compare],
-  ['major', 'Semver.() -> int', 'semver_major', (value: Semver) => value.numbers[0]!],
-  ['minor', 'Semver.() -> int', 'semver_minor', (value: Semver) => value.numbers[1]!],
-  ['patch', 'Semver.() -> int', 'semver_patch', (value: Semver) => value.numbers[2]!],
+  ['quantity', '(string) -> Quantity', quantity],
+  ['isQuantity', '(string) -> bool', (text) => nanosOf(text) !== undefined],
+  ['sign', '(Quantity) -> int', ({ nanos }: Quantity) => sign(nanos)],
+  ['isGreaterThan', 'Quantity.(Quantity) -> bool', (a, b) => a.nanos > b.nanos],
+  ['isLessThan', 'Quantity.(Quantity) -> bool', (a, b) => a.nanos < b.nanos],
+  ['compareTo', 'Quantity.(Quantity) -> int', order],
+  ['asApproximateFloat', 'Quantity.() -> double', ({ nanos }: Quantity) => Number(nanos) / 1e9],
+  ['asInteger', 'Quantity.() -> int', asInteger],
+  ['isInteger', 'Quantity.() -> bool', isInteger],
+  ['add', 'Quantity.(Quantity) -> Quantity', plus],
+  ['add', 'Quantity.(int) -> Quantity', plus],
+  ['sub', 'Quantity.(Quantity) -> Quantity', minus],
+  ['sub', 'Quantity.(int) -> Quantity', minus],
+  ['semver', '(string) -> Semver', semver],
+  ['semver', '(string, bool) -> Semver', semver],
+  ['isSemver', '(string) -> bool', isSemver],
+  ['isSemver', '(string, bool) -> bool', isSemver],
+  ['isGreaterThan', 'Semver.(Semver) -> bool', (a, b) => compare(a, b) > 0n],
+  ['isLessThan', 'Semver.(Semver) -> bool', (a, b) => compare(a, b) < 0n],
+  ['compareTo', 'Semver.(Semver) -> int', compare],
+  ['major', 'Semver.() -> int', (value: Semver) => value.numbers[0]!],
+  ['minor', 'Semver.() -> int', (value: Semver) => value.numbers[1]!],
+  ['patch', 'Semver.() -> int', (value: Semver) => value.numbers[2]!],
 ]

@@ -1,14 +1,13 @@
 /** Regular expressions of RE2, which differ from JavaScript's. */
 import { RE2JS } from 're2js'
 import { BoundedMap } from '../../../async/bounded_map.ts'
+import { remembered } from '../../model/remembered.ts'
 import { CelError, ListValue } from '../values.ts'
 
 const compiled = new BoundedMap<string, RE2JS>(500)
 
 function compile(pattern: string): RE2JS {
-  let regex = compiled.get(pattern)
-  if (!regex) compiled.set(pattern, regex = RE2JS.compile(pattern))
-  return regex
+  return remembered(compiled, pattern, () => RE2JS.compile(pattern))
 }
 
 /** Returns what is wrong with a pattern, or undefined. */

@@ -1,24 +1,15 @@
 /** The form of the tables of functions, and how calls find an overload by the values of their arguments. */
 import { type CelType, parseType, splitTypes } from '../types.ts'
-import {
-  Duration,
-  isLibraryValue,
-  isMap,
-  ListValue,
-  Optional,
-  Timestamp,
-  TypeValue,
-  Uint,
-  type Value,
-} from '../values.ts'
+import { isLibraryValue, kindOf, Optional, typeNameOf, type Value } from '../values.ts'
 
 // deno-lint-ignore no-explicit-any -- the signature beside it says what a function gets
 type Implementation = (...args: any[]) => Value
 
-/** Name, signature, id of the overload in cel-go (on which costs depend), implementation. */
-export type Row = readonly [name: string, signature: string, id: string, run?: Implementation]
+/** One overload: `string.(int) -> bool` is called as `target.name(arg)`, `(A, A) -> A` as `name(a, b)`. */
+export type Row = readonly [name: string, signature: string, run?: Implementation]
 
 export interface Overload {
+  /** The name with the types of the operands, such as `string.matches(string)`: costs depend on them. */
   readonly id: string
   /** Whether it is called as `target.name()`; the target is the first argument. */
   readonly isMember: boolean
@@ -29,12 +20,11 @@ export interface Overload {
   readonly run: Implementation | undefined
 }
 
-/** Parses `string.(int) -> bool` or `(A, A) -> A`. */
-export function overloadOf([, signature, id, run]: Row): Overload {
+export function overloadOf([name, signature, run]: Row): Overload {
   const [, target, args, result] = /^(?:(\S+?)\.)?\((.*)\) -> (.+)$/.exec(signature)!
   const types = [...(target ? [target] : []), ...splitTypes(args!)]
   return {
-    id,
+    id: `${target ? `${target}.` : ''}${name}(${args})`,
     isMember: target !== undefined,
     args: types.map(parseType),
     result: parseType(result!),
@@ -45,36 +35,8 @@ export function overloadOf([, signature, id, run]: Row): Overload {
 
 /** Returns whether a value is of a type, as far as a value shows it. */
 export function isOf(value: Value, { kind, name }: CelType): boolean {
-  switch (kind) {
-    case 'bool':
-      return typeof value === 'boolean'
-    case 'int':
-      return typeof value === 'bigint'
-    case 'double':
-      return typeof value === 'number'
-    case 'string':
-      return typeof value === 'string'
-    case 'null':
-      return value === null
-    case 'uint':
-      return value instanceof Uint
-    case 'bytes':
-      return value instanceof Uint8Array
-    case 'duration':
-      return value instanceof Duration
-    case 'timestamp':
-      return value instanceof Timestamp
-    case 'type':
-      return value instanceof TypeValue
-    case 'list':
-      return value instanceof ListValue
-    case 'map':
-      return isMap(value)
-    case 'struct':
-      return isLibraryValue(value) ? value.typeName === name : isMap(value)
-    case 'opaque':
-      return name === 'optional_type' ? value instanceof Optional : isLibraryValue(value) && value.typeName === name
-    default:
-      return true
-  }
+  if (kind === 'dyn' || kind === 'param') return true
+  if (isLibraryValue(value) || value instanceof Optional) return typeNameOf(value) === name
+  const own = kindOf(value)
+  return own === kind || (own === 'map' && kind === 'struct')
 }

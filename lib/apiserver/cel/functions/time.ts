@@ -101,16 +101,16 @@ function dayOfYear(date: Date): number {
   return Math.floor((date.getTime() - Date.UTC(date.getUTCFullYear(), 0, 1)) / 86_400_000)
 }
 
-const GETTERS: readonly (readonly [name: string, id: string, get: (date: Date) => number])[] = [
-  ['getFullYear', 'year', (date) => date.getUTCFullYear()],
-  ['getMonth', 'month', (date) => date.getUTCMonth()],
-  ['getDayOfYear', 'day_of_year', dayOfYear],
-  ['getDayOfMonth', 'day_of_month', (date) => date.getUTCDate() - 1],
-  ['getDate', 'day_of_month_1_based', (date) => date.getUTCDate()],
-  ['getDayOfWeek', 'day_of_week', (date) => date.getUTCDay()],
-  ['getHours', 'hours', (date) => date.getUTCHours()],
-  ['getMinutes', 'minutes', (date) => date.getUTCMinutes()],
-  ['getSeconds', 'seconds', (date) => date.getUTCSeconds()],
+const GETTERS: readonly (readonly [name: string, get: (date: Date) => number])[] = [
+  ['getFullYear', (date) => date.getUTCFullYear()],
+  ['getMonth', (date) => date.getUTCMonth()],
+  ['getDayOfYear', dayOfYear],
+  ['getDayOfMonth', (date) => date.getUTCDate() - 1],
+  ['getDate', (date) => date.getUTCDate()],
+  ['getDayOfWeek', (date) => date.getUTCDay()],
+  ['getHours', (date) => date.getUTCHours()],
+  ['getMinutes', (date) => date.getUTCMinutes()],
+  ['getSeconds', (date) => date.getUTCSeconds()],
 ]
 
 function milliseconds(time: Timestamp): bigint {
@@ -118,14 +118,14 @@ function milliseconds(time: Timestamp): bigint {
 }
 
 export const TIME: readonly Row[] = [
-  ...GETTERS.flatMap(([name, id, get]): Row[] => [
-    [name, 'timestamp.() -> int', `timestamp_to_${id}`, (time) => BigInt(get(inZone(time, '+00:00')))],
-    [name, 'timestamp.(string) -> int', `timestamp_to_${id}_with_tz`, (time, zone) => BigInt(get(inZone(time, zone)))],
+  ...GETTERS.flatMap(([name, get]): Row[] => [
+    [name, 'timestamp.() -> int', (time) => BigInt(get(inZone(time, '+00:00')))],
+    [name, 'timestamp.(string) -> int', (time, zone) => BigInt(get(inZone(time, zone)))],
   ]),
-  ['getMilliseconds', 'timestamp.() -> int', 'timestamp_to_milliseconds', milliseconds],
-  ['getMilliseconds', 'timestamp.(string) -> int', 'timestamp_to_milliseconds_with_tz', milliseconds],
-  ['getHours', 'duration.() -> int', 'duration_to_hours', ({ nanos }) => nanos / 3_600_000_000_000n],
-  ['getMinutes', 'duration.() -> int', 'duration_to_minutes', ({ nanos }) => nanos / 60_000_000_000n],
-  ['getSeconds', 'duration.() -> int', 'duration_to_seconds', ({ nanos }) => nanos / 1_000_000_000n],
-  ['getMilliseconds', 'duration.() -> int', 'duration_to_milliseconds', ({ nanos }) => nanos / 1_000_000n],
+  ['getMilliseconds', 'timestamp.() -> int', milliseconds],
+  ['getMilliseconds', 'timestamp.(string) -> int', milliseconds],
+  ['getHours', 'duration.() -> int', ({ nanos }) => nanos / 3_600_000_000_000n],
+  ['getMinutes', 'duration.() -> int', ({ nanos }) => nanos / 60_000_000_000n],
+  ['getSeconds', 'duration.() -> int', ({ nanos }) => nanos / 1_000_000_000n],
+  ['getMilliseconds', 'duration.() -> int', ({ nanos }) => nanos / 1_000_000n],
 ]

@@ -3,6 +3,7 @@ import { nodeCrypto } from '../../../runtime/os/builtins.ts'
 import { resourceList } from '../discovery.ts'
 import { type Json, type JsonObject, sortedByKey } from '../../model/json.ts'
 import type { Kind } from '../../model/kinds.ts'
+import { remembered } from '../../model/remembered.ts'
 import type { Kinds } from '../../model/routes.ts'
 import { addCustomKind } from './custom.ts'
 import { loadDocuments, type RealDocument, type RealDocuments } from './load.ts'
@@ -160,14 +161,13 @@ const referencesOf = new WeakMap<object, ReadonlySet<string>>()
 /** Adds the names of the schemas to which a value refers. */
 function addReferences(value: Json | undefined, into: Set<string>): void {
   if (typeof value !== 'object' || value === null) return
-  let found = referencesOf.get(value)
-  if (!found) {
+  const found = remembered(referencesOf, value, () => {
     const names = new Set<string>()
     for (const [key, child] of Object.entries(value)) {
       if (key === '$ref' && typeof child === 'string') names.add(child.slice(PREFIX.length))
       else addReferences(child, names)
     }
-    referencesOf.set(value, found = names)
-  }
+    return names
+  })
   for (const name of found) into.add(name)
 }

@@ -1,6 +1,7 @@
 /** Decompresses the documents of the real API server. */
 import { nodeZlib } from '../../../runtime/os/builtins.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { remembered } from '../../model/remembered.ts'
 import { OPENAPI_DATA, OPENAPI_DIGEST } from './data.ts'
 
 /** A document of the real API server. Its parts are shared with other documents: never change them. */
@@ -45,15 +46,12 @@ export async function loadDocuments(): Promise<RealDocuments> {
     digest: OPENAPI_DIGEST,
     names: new Set(written.keys()),
     schemas,
-    document(name) {
-      let document = read.get(name)
-      if (!document) {
+    document: (name) =>
+      remembered(read, name, () => {
         const each = written.get(name)
         if (!each) throw new TypeError(`Cannot find the OpenAPI document "${name}": regenerate openapi/data.ts`)
-        read.set(name, document = withParts(each, parts) as unknown as RealDocument)
-      }
-      return document
-    },
+        return withParts(each, parts) as unknown as RealDocument
+      }),
   }
 }
 

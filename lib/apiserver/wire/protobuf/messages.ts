@@ -1,5 +1,6 @@
 /** The protobuf messages of the built-in kinds, by the numbers in their schemas. */
 import { definition, type Inlined, isDefined, parseDefinition, type Schema } from '../../model/schema.ts'
+import { remembered } from '../../model/remembered.ts'
 
 /** What a field holds: a scalar by its type or format in the schema, or a message. */
 type FieldType = 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'byte' | 'message'
@@ -48,22 +49,20 @@ export interface Message {
 
 const messages = new Map<string, Message>()
 
-function kept(key: string, make: () => Message): Message {
-  let message = messages.get(key)
-  if (!message) messages.set(key, message = make())
-  return message
-}
-
 /** Returns the message of a line: its name in Go's errors, then its fields as in builtin_schemas.ts. */
 function messageOfLine(line: string, special?: Special): Message {
   const at = line.indexOf(' ')
   const places = (): Place[] => fieldsOf(parseDefinition(line.slice(at + 1)))
-  return kept(special ?? line, () => messageOf(line.slice(0, at), places(), { special }))
+  return remembered(messages, special ?? line, () => messageOf(line.slice(0, at), places(), { special }))
 }
 
 function messageOfDefinition(name: string): Message {
   const schema = { $ref: name }
-  return kept(name, () => messageOf(name.slice(name.lastIndexOf('.') + 1), fieldsOf(definition(name)), { schema }))
+  return remembered(
+    messages,
+    name,
+    () => messageOf(name.slice(name.lastIndexOf('.') + 1), fieldsOf(definition(name)), { schema }),
+  )
 }
 
 /** The message of a body: its kind, and the bytes of the object. */
