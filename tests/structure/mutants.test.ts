@@ -66,7 +66,7 @@ test('4 is large, 2 is not', () => assert.deepEqual([4, 2].map(isLarge), [true, 
       for (const index of mutantsOf('a.ts', source).keys()) {
         finders.push(await children.firstFailure('lib/room/a.ts', index, measured!))
       }
-      assert.deepEqual(finders, [undefined, 'tests/room/a.test.ts: 1 4 is large, 2 is not'])
+      assert.deepEqual(finders, [undefined, 'tests/room/a.test.ts: 4 is large, 2 is not'])
     } finally {
       children.end()
     }

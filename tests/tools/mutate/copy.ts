@@ -6,7 +6,7 @@ import { run } from '../runner/processes.js'
 import { ROOT } from '../tree.ts'
 
 const COPIED = ['lib', 'tests', 'examples', 'docs', 'mod.ts', 'package.json', 'tsconfig.json', 'README.md']
-const FILE_SECONDS = 60
+const FAILED = /^ +✖ (.*) \([\d.]+ms\)/m
 const LIMIT_MS = 600_000
 
 export class Copy {
@@ -26,24 +26,16 @@ export class Copy {
   /** Returns the first test of files that fails. */
   async firstFailure(files: readonly string[]): Promise<string | undefined> {
     if (files.length === 0) return undefined
-    let failure: string | undefined
-    const { code, output } = await run(process.execPath, [
-      ...['tests/run.js', '--tests', '--only', 'node', '--jobs', '1', '--timeout', String(FILE_SECONDS)],
-      ...files,
-    ], {
+    const args = ['tests/run.js', '--tests', '--only', 'node', '--jobs', '1', '--timeout', '60', ...files]
+    const { code, output } = await run(process.execPath, args, {
       cwd: this.#folder,
       env: { ...process.env, NO_COLOR: '1' },
       limit: LIMIT_MS,
       signal: 'SIGTERM',
-      onLine: (line: string) => {
-        if (!/^✖ |^ +✖ .* \([\d.]+ms\)/.test(line)) return undefined
-        failure = line.trim()
-        // Ends the run as soon as its names are printed.
-        return 200
-      },
+      // Ends the run soon after its first failure, when the names are printed.
+      onLine: (line: string) => FAILED.test(line) ? 200 : undefined,
     })
-    if (code === 0) return undefined
-    return /^ +✖ (.*) \([\d.]+ms\)/m.exec(output)?.[1] ?? failure ?? `exit code ${code}: ${output.slice(-200)}`
+    return code === 0 ? undefined : FAILED.exec(output)?.[1] ?? `exit code ${code}: ${output.slice(-200)}`
   }
 
   async typeError(): Promise<string | undefined> {

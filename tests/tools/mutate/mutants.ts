@@ -7,19 +7,13 @@ export interface Mutant {
   readonly start: number
   readonly end: number
   readonly text: string
-  /** The expression or statement that the change is in. */
-  readonly whole: Whole
+  /** The expression or statement that it changes. */
+  readonly within: ts.Node
   /** Whether the place is evaluated once, when the module is loaded. */
   readonly atLoad: boolean
 }
 
-interface Whole {
-  readonly start: number
-  readonly end: number
-  readonly isStatement: boolean
-}
-
-type Add = (kind: string, node: ts.Node, to: string, whole?: ts.Node) => void
+type Add = (kind: string, node: ts.Node, to: string, within?: ts.Node) => void
 
 const OPPOSITES: Readonly<Record<string, string>> = {
   '<': '<=',
@@ -48,52 +42,40 @@ export function mutantsOf(path: string, text: string): Mutant[] {
  */
 export function withAllMutants(path: string, text: string, first: number): string {
   const { mutants, statements } = read(path, text)
-  // A statement is in braces, as one that begins with a parenthesis may continue the line before it.
-  const places = new Map(statements.map((whole) => [nameOf(whole), { whole, mutants: [] as [Mutant, number][] }]))
-  mutants.forEach((mutant, index) => {
-    const { whole } = mutant
-    const place = places.get(nameOf(whole)) ?? { whole, mutants: [] }
-    places.set(nameOf(whole), place)
-    place.mutants.push([mutant, first + index])
-  })
-  const outerFirst = [...places.values()].toSorted(({ whole: a }, { whole: b }) =>
-    a.start - b.start || b.end - a.end || Number(b.isStatement) - Number(a.isStatement)
+  // All statements are in braces: one that begins with a parenthesis would continue the line before it.
+  const switches = new Map<ts.Node, string>(statements.map((statement) => [statement, '']))
+  for (const [index, { start, end, text: to, within }] of mutants.entries()) {
+    const mutated = text.slice(within.getStart(), start) + to + text.slice(end, within.end)
+    const isPlanted = `isPlanted(${first + index})`
+    const one = ts.isExpressionStatement(within) ? `if (!${isPlanted}) ` : `${isPlanted} ? (${mutated}) : `
+    switches.set(within, (switches.get(within) ?? '') + one)
+  }
+  const outerFirst = [...switches].toSorted(([a], [b]) =>
+    a.getStart() - b.getStart() || b.end - a.end ||
+    Number(ts.isExpressionStatement(b)) - Number(ts.isExpressionStatement(a))
   )
   const write = (start: number, end: number): string => {
     let written = ''
     let at = start
-    while (outerFirst[0] && outerFirst[0].whole.start < end) {
-      const { whole, mutants } = outerFirst.shift()!
-      written += text.slice(at, whole.start)
-      const original = write(whole.start, whole.end)
-      written += whole.isStatement
-        ? `{ ${mutants.map(([, id]) => `if (!isPlanted(${id})) `).join('')}${original} }`
-        : `(${mutants.map((each) => alternative(text, ...each)).join('')}(${original}))`
-      at = whole.end
+    while (outerFirst[0] && outerFirst[0][0].getStart() < end) {
+      const [node, before] = outerFirst.shift()!
+      written += text.slice(at, node.getStart())
+      const original = write(node.getStart(), node.end)
+      written += ts.isExpressionStatement(node) ? `{ ${before}${original} }` : `(${before}(${original}))`
+      at = node.end
     }
     return written + text.slice(at, end)
   }
   return write(0, text.length)
 }
 
-function nameOf({ start, end, isStatement }: Whole): string {
-  return `${start} ${end} ${isStatement}`
-}
-
-function alternative(text: string, { start, end, text: to, whole }: Mutant, id: number): string {
-  return `isPlanted(${id}) ? (${text.slice(whole.start, start)}${to}${text.slice(end, whole.end)}) : `
-}
-
-function read(path: string, text: string): { mutants: Mutant[]; statements: Whole[] } {
+function read(path: string, text: string): { mutants: Mutant[]; statements: ts.Node[] } {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const mutants: Mutant[] = []
-  const statements: Whole[] = []
+  const statements: ts.Node[] = []
   let depth = 0
-  const wholeOf = (node: ts.Node): Whole => {
-    return { start: node.getStart(), end: node.end, isStatement: ts.isExpressionStatement(node) }
-  }
-  const add: Add = (kind, node, to, whole = node) => {
-    mutants.push({ kind, start: node.getStart(), end: node.end, text: to, whole: wholeOf(whole), atLoad: depth === 0 })
+  const add: Add = (kind, node, to, within = node) => {
+    mutants.push({ kind, start: node.getStart(), end: node.end, text: to, within, atLoad: depth === 0 })
   }
   const visit = (node: ts.Node): void => {
     if (ts.isTypeNode(node) || ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return
@@ -101,7 +83,7 @@ function read(path: string, text: string): { mutants: Mutant[]; statements: Whol
     const isLazy = ts.isFunctionLike(node) || (ts.isPropertyDeclaration(node) && !ts.getModifiers(node)?.some(isStatic))
     if (isLazy) depth++
     mutate(node, add)
-    if (ts.isExpressionStatement(node)) statements.push(wholeOf(node))
+    if (ts.isExpressionStatement(node)) statements.push(node)
     // What a pattern assigns to is no value.
     if (isAssignment(node)) visit(node.right)
     else ts.forEachChild(node, visit)

@@ -33,6 +33,7 @@ const STARTS = /node:child_process|node:worker_threads|runner\/processes\.js|run
 /** What the tests of other rooms may take for one bug. */
 const OTHERS_MS = 10_000
 const NEAREST_FILES = 8
+const TOOL = ['mutants', 'child', 'captured'].map((name) => `tests/tools/mutate/${name}.ts`)
 const CACHE = join(ROOT, 'node_modules/.cache/mutate')
 
 const { values: options, positionals: places } = parseArgs({
@@ -67,6 +68,7 @@ const testFiles = [...files].filter(([path, text]) =>
 process.on('exit', () => endAll('SIGTERM'))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
 
+console.log(`${testFiles.length} test files; those whose imports have changed are measured`)
 const children = new Children(ROOT, rooms)
 const measured: Measured[] = []
 /** Files with tests that need a process of their own. */
@@ -77,7 +79,7 @@ for (const file of testFiles) {
   if (!tests?.every(({ isRepeatable }) => isRepeatable)) apart.add(file)
 }
 children.end()
-console.log(`${testFiles.length} test files, ${measured.length} tests in one process, ${apart.size} files apart`)
+console.log(`${measured.length} tests in one process, ${apart.size} files apart`)
 const unreached = new Set<Bug>()
 await withFolder(async (folder) => {
   const copy = new Copy(folder)
@@ -108,13 +110,17 @@ function roomOf({ path }: Bug): string {
 }
 
 function ring(test: string, source: string): number {
-  return ringOf(test, source, importsOf(test).get(source) ?? Infinity)
+  return ringOf(test, source, distance(test, source))
+}
+
+function distance(test: string, source: string): number {
+  return importsOf(test).get(source) ?? Infinity
 }
 
 /** Returns the tests of a file, from the cache if nothing that the file imports has changed. */
 async function measure(file: string): Promise<readonly Measured[] | undefined> {
   const hash = createHash('sha256').update(JSON.stringify([rooms, file]))
-  for (const path of [...importsOf(file).keys(), 'tests/tools/mutate/mutants.ts']) hash.update(files.get(path)!)
+  for (const path of [...importsOf(file).keys(), ...TOOL]) hash.update(files.get(path)!)
   const cached = join(CACHE, `${hash.digest('hex')}.json`)
   if (existsSync(cached)) return (JSON.parse(readFileSync(cached, 'utf8')) as { tests?: Measured[] }).tests
   const tests = await children.measure(file)
@@ -132,25 +138,20 @@ async function finder(bug: Bug, copy: Copy): Promise<string | undefined> {
   const reaching = found ? measured.filter(({ reaches }) => reaches[bug.path]?.includes(found.index)) : []
   const by = found && await children.firstFailure(bug.path, found.index, chosen(bug.path, reaching))
   if (by) return by
-  const isKnown = reaching.length > 0 && !found?.mutant.atLoad
-  const near = testFiles.filter((test) => ring(test, bug.path) <= 2)
-    .toSorted((a, b) => ring(a, bug.path) - ring(b, bug.path) || distance(a, bug.path) - distance(b, bug.path))
+  const { atLoad = true } = found?.mutant ?? {}
+  if (reaching.length === 0 && !atLoad) unreached.add(bug)
+  const near = testFiles.toSorted((a, b) => distance(a, bug.path) - distance(b, bug.path))
   const nearest = near.filter((test) => ring(test, bug.path) === 0).slice(0, NEAREST_FILES)
-  // Where the process has not had the bug, all tests of the room are apart.
-  const rest = near.filter((test) =>
-    !nearest.includes(test) && (apart.has(test) || (!isKnown && ring(test, bug.path) < 2))
-  )
-  if (reaching.length === 0 && !found?.mutant.atLoad) unreached.add(bug)
+  // The tests of the room have not had a bug of what is evaluated at load.
+  const isOpen = (test: string): boolean =>
+    apart.has(test) || ((atLoad || reaching.length === 0) && ring(test, bug.path) < 2)
+  const rest = near.filter((test) => distance(test, bug.path) < Infinity && !nearest.includes(test) && isOpen(test))
   copy.write(bug.path, planted)
   try {
     return await copy.firstFailure(nearest) ?? await copy.typeError() ?? await copy.firstFailure(rest)
   } finally {
     copy.write(bug.path, text)
   }
-}
-
-function distance(test: string, source: string): number {
-  return importsOf(test).get(source) ?? Infinity
 }
 
 /** The nearest first, then the fastest; of those of other rooms, what they may take. */
