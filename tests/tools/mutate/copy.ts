@@ -38,9 +38,12 @@ export class Copy {
     return code === 0 ? undefined : FAILED.exec(output)?.[1] ?? `exit code ${code}: ${output.slice(-200)}`
   }
 
-  async typeError(): Promise<string | undefined> {
+  /** Returns the first error of the type check while a file has another text. */
+  async typeError(path: string, changed: string, text: string): Promise<string | undefined> {
+    this.write(path, changed)
     const args = ['node_modules/typescript7/bin/tsc', '-p', '.', '--noEmit']
     const { code, output } = await run(process.execPath, args, { cwd: this.#folder, env: process.env, limit: LIMIT_MS })
+    this.write(path, text)
     return code === 0 ? undefined : `types: ${output.trim().split('\n')[0]}`
   }
 }

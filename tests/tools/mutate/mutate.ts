@@ -28,8 +28,8 @@ import { distances, ringOf } from './nearest.ts'
 /** Tests of other subjects, of real servers, and of the built package. */
 const FAR = /^tests\/(?:structure|types|build|bench|e2e|examples|kubectl|soak)|\/real/
 const NEEDS_DIST = /tools\/dist\.ts|tools\/user_project\.ts|samples\.ts/
-/** What a test file imports if it starts processes. */
-const STARTS = /node:child_process|node:worker_threads|runner\/processes\.js|run_command\.ts/
+/** What files import that start processes. */
+const STARTS = /'node:(?:child_process|worker_threads)'/
 /** What the tests of other rooms may take for one bug. */
 const OTHERS_MS = 10_000
 const NEAREST_FILES = 8
@@ -65,16 +65,21 @@ const testFiles = [...files].filter(([path, text]) =>
 )
   .map(([path]) => path)
 
-process.on('exit', () => endAll('SIGTERM'))
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
-
 console.log(`${testFiles.length} test files; those whose imports have changed are measured`)
 const children = new Children(ROOT, rooms)
+process.on('exit', () => {
+  endAll('SIGTERM')
+  children.end()
+})
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
 const measured: Measured[] = []
 /** Files with tests that need a process of their own. */
 const apart = new Set<string>()
 for (const file of testFiles) {
-  const tests = STARTS.test(files.get(file)!) ? undefined : await measure(file)
+  const startsProcesses = [...importsOf(file).keys()].some((path) =>
+    path.startsWith('tests/') && STARTS.test(files.get(path)!)
+  )
+  const tests = startsProcesses ? undefined : await measure(file)
   measured.push(...tests?.filter(({ isRepeatable }) => isRepeatable) ?? [])
   if (!tests?.every(({ isRepeatable }) => isRepeatable)) apart.add(file)
 }
@@ -146,12 +151,14 @@ async function finder(bug: Bug, copy: Copy): Promise<string | undefined> {
   const isOpen = (test: string): boolean =>
     apart.has(test) || ((atLoad || reaching.length === 0) && ring(test, bug.path) < 2)
   const rest = near.filter((test) => distance(test, bug.path) < Infinity && !nearest.includes(test) && isOpen(test))
-  copy.write(bug.path, planted)
-  try {
-    return await copy.firstFailure(nearest) ?? await copy.typeError() ?? await copy.firstFailure(rest)
-  } finally {
+  const failure = async (tests: readonly string[]): Promise<string | undefined> => {
+    copy.write(bug.path, planted)
+    const by = await copy.firstFailure(tests)
     copy.write(bug.path, text)
+    // A test that fails without the bug too has not found it.
+    return by && !await copy.firstFailure(tests) ? by : undefined
   }
+  return await failure(nearest) ?? await copy.typeError(bug.path, planted, text) ?? await failure(rest)
 }
 
 /** The nearest first, then the fastest; of those of other rooms, what they may take. */
