@@ -1,8 +1,6 @@
 /** Reads and writes manifests: objects in files of JSON or YAML. */
 import type { Json } from 'kubeloop/apiserver'
-import { goSchema, plainScalar } from '../core/yaml_scalars.ts'
-import { yamlText } from '../core/yaml_text.ts'
-import { readSimpleYaml } from '../config/simple_yaml.ts'
+import { readYaml, yamlText } from '../core/yaml.ts'
 import { messageOf } from '../core/errors.ts'
 import type { AccountObject } from '../rights/account.ts'
 import { exists, readText, readTextIfExists } from '../runtime/os/files.ts'
@@ -36,7 +34,7 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
     const { cluster, file } = placeOf(given)
     const [name, text] = file === '-' ? ['standard input', await readInput()] : [file, await readTextIfExists(file)]
     if (text === undefined) throw new Error(`Cannot read ${name}: there is no such file`)
-    manifests.push({ name, ...(cluster && { cluster }), objects: await parseManifest(text, name) })
+    manifests.push({ name, ...(cluster && { cluster }), objects: parseManifest(text, name) })
   }
   return manifests
 }
@@ -56,7 +54,7 @@ export async function readManifestsAt(path: string, kinds: RegExp, cannot: strin
   const manifests: Manifest[] = []
   for (const name of below) {
     const text = await readText(name)
-    if (kinds.test(text)) manifests.push({ name, objects: await parseManifest(text, name) })
+    if (kinds.test(text)) manifests.push({ name, objects: parseManifest(text, name) })
   }
   if (below.length > 0) return manifests
   return await readManifests([path]).catch((error: unknown) => {
@@ -77,8 +75,8 @@ export function manifestFile(given: string): string | undefined {
 }
 
 /** Returns all objects, also of Lists. @throws Error with file and document if one is invalid, or there is none. */
-export async function parseManifest(text: string, file: string): Promise<ManifestObject[]> {
-  const documents = await readDocuments(text, file)
+export function parseManifest(text: string, file: string): ManifestObject[] {
+  const documents = readDocuments(text, file)
   const objects = documents.flatMap((document, at) =>
     objectsOf(document, documents.length > 1 ? `document ${at + 1} ` : 'it ', file)
   )
@@ -86,7 +84,7 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
   return objects
 }
 
-async function readDocuments(text: string, file: string): Promise<unknown[]> {
+function readDocuments(text: string, file: string): unknown[] {
   if (text.trimStart().startsWith('{')) {
     try {
       return [JSON.parse(text)]
@@ -94,14 +92,8 @@ async function readDocuments(text: string, file: string): Promise<unknown[]> {
       // YAML's flow style begins like JSON, so the YAML parser reports the error.
     }
   }
-  const isThere = (document: unknown): boolean => document !== null && document !== undefined
   try {
-    // As in kubectl, a flow collection may end at any indentation; js-yaml refuses that.
-    const simple = text.split(/^--- *$/m).map((each) => readSimpleYaml(each, plainScalar))
-    const read = simple.flatMap((each) => 'document' in each ? [each.document] : [])
-    if (read.length === simple.length) return read.filter(isThere)
-    const { loadAll } = await import('js-yaml')
-    return (loadAll(text, { schema: await goSchema() }) as unknown[]).filter(isThere)
+    return readYaml(text).filter((document) => document !== null && document !== undefined)
   } catch (error) {
     // The first line of the message has the mistake; the next ones quote the text around it.
     throw new Error(`Cannot read ${file}: it is not valid YAML or JSON: ${messageOf(error).split('\n')[0]}`, {

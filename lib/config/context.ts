@@ -42,7 +42,7 @@ export async function fromKubeconfig(
   name: string | undefined,
   around: Surroundings,
 ): Promise<ContextCluster> {
-  const config = mergeKubeconfigs(await Promise.all(texts.map(({ text, file }) => parseKubeconfig(text, file))))
+  const config = mergeKubeconfigs(texts.map(({ text, file }) => parseKubeconfig(text, file)))
   const { context, fields } = chooseContext(config, name)
   const cluster = entry(config.clusters, fields, 'cluster')
   if (!cluster) throw fields.wrong('cluster', 'is missing')

@@ -1,7 +1,7 @@
 /** Parses kubeconfigs, and merges several as client-go does. */
 import { ConfigError } from '../core/errors.ts'
 import { Fields } from './fields.ts'
-import { readSimpleYaml } from './simple_yaml.ts'
+import { readYaml } from '../core/yaml.ts'
 
 /** One or more kubeconfig files. Each entry knows its file. */
 export interface Kubeconfig {
@@ -13,8 +13,8 @@ export interface Kubeconfig {
 }
 
 /** @throws ConfigError that names file and field, and never quotes values, which may be secrets. */
-export async function parseKubeconfig(text: string, file: string): Promise<Kubeconfig> {
-  const root = new Fields((await parseDocument(text, file)) ?? {}, file, '')
+export function parseKubeconfig(text: string, file: string): Kubeconfig {
+  const root = new Fields(parseDocument(text, file) ?? {}, file, '')
   return {
     files: [file],
     currentContext: root.text('current-context'),
@@ -50,36 +50,19 @@ function entries(root: Fields, list: string, item: string): Map<string, Fields> 
   return found
 }
 
-/** Loads the full YAML parser only for unusual YAML. Drops its error, which quotes lines of the file. */
-async function parseDocument(text: string, file: string): Promise<unknown> {
+/** Drops the error of the YAML parser, which quotes lines of the file. */
+function parseDocument(text: string, file: string): unknown {
   if (text.trimStart().startsWith('{')) {
     try {
       return JSON.parse(text)
     } catch {
-      // YAML's flow style begins like JSON: the YAML reader below reports the error.
+      // YAML's flow style begins like JSON: the YAML parser reports the error.
     }
   }
-  const read = readSimpleYaml(text)
-  if ('document' in read) return read.document
-  const load = await loadParser(file, read.refusedLine)
   try {
-    return load(text)
+    return readYaml(text)[0]
   } catch (error) {
     throw new ConfigError(`Cannot read ${file}: it is not valid YAML or JSON${placeOf(error)}`)
-  }
-}
-
-/** Loads js-yaml, a file of its own in the package. It merges keys ("<<"), as kubectl does. */
-async function loadParser(file: string, refusedLine: number): Promise<(text: string) => unknown> {
-  try {
-    const { CORE_SCHEMA, load, mergeTag } = await import('js-yaml')
-    return (text) => load(text, { schema: CORE_SCHEMA.withTags(mergeTag) })
-  } catch (error) {
-    throw new ConfigError(
-      `Cannot read ${file}: line ${refusedLine} is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ` +
-        `convert it: kubectl config view --raw -o json --kubeconfig=${file} > config.json`,
-      { cause: error },
-    )
   }
 }
 

@@ -20,8 +20,8 @@ import { LOW_PRIORITY, type SourceFailure } from './source.ts'
 
 export interface EventMapperOptions extends PartEnvironment {
   readonly map: KeyMapper
-  /** Called with the keys of each event, each key once. */
-  readonly onKeys: (keys: Iterable<string>, delta: Delta, priority: number) => void
+  /** Returns what queues a key of an event: called for events that have keys, and then once with each key. */
+  readonly adderOf: (delta: Delta, priority: number) => (key: string) => void
   /** Stops all mapping. */
   readonly signal: AbortSignal
 }
@@ -31,8 +31,12 @@ const BACKOFF = { baseMs: 100, maxMs: 30_000 } as const
 const MAX_MAP_MS = 60_000
 /** The maximum number of objects named in {@link EventMapper.failures}. */
 const MAX_NAMED = 3
+/** More keys of an event are queued in the lane, in turns of the event loop: all objects of a kind can be 100,000. */
+const MAX_AT_ONCE = 1000
+/** A look at the clock takes longer than a key. */
+const KEYS_A_LOOK = 100
 
-type Keys = readonly string[]
+type Keys = Iterable<string> & { readonly length: number }
 type Answer = Keys | Promise<Keys>
 
 /** An event in the lane, or several joined ones. */
@@ -103,8 +107,8 @@ export class EventMapper {
     if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old, delta))
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
-      const keys = before ? [...now, ...before] : now
-      if (this.#report(keys.length > 1 ? new Set(keys) : keys, delta)) return
+      const length = now.length + (before?.length ?? 0)
+      if (length <= MAX_AT_ONCE && this.#report(length > 1 ? new Set([...now, ...before ?? []]) : now, delta)) return
     }
     const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]
     const turn: Turn = { delta, states }
@@ -131,7 +135,8 @@ export class EventMapper {
   /** Returns whether the keys were queued. If the sink throws, the event is mapped again in its turn. */
   #report(keys: Iterable<string>, delta: Delta): boolean {
     try {
-      this.#options.onKeys(keys, delta, priorityOf(delta))
+      let add: ((key: string) => void) | undefined
+      for (const key of keys) (add ??= this.#options.adderOf(delta, priorityOf(delta)))(key)
       return true
     } catch {
       return false
@@ -191,21 +196,25 @@ export class EventMapper {
     priority: number,
     first: readonly Answer[],
   ): Promise<Unmapped> {
-    const keys = new Set<string>()
+    const { adderOf, clock, signal } = this.#options
+    const budget = turnBudgetOf(clock)
+    const added = new Set<string>()
     const failed: KubeObject[] = []
-    let error: unknown
+    let [error, add]: [unknown, ((key: string) => void)?] = [undefined]
     for (const [i, state] of states.entries()) {
       try {
-        for (const key of await (first[i] ?? this.#call(state, delta))) keys.add(key)
+        for (const key of await (first[i] ?? this.#call(state, delta))) {
+          if (signal.aborted) break
+          if (added.has(key)) continue
+          add ??= adderOf(delta, priority)
+          add(key)
+          added.add(key)
+          if (added.size % KEYS_A_LOOK === 0 && budget.isSpent) await budget.turn()
+        }
       } catch (thrown) {
         failed.push(state)
         error = thrown
       }
-    }
-    try {
-      if (keys.size > 0 && !this.#options.signal.aborted) this.#options.onKeys(keys, delta, priority)
-    } catch (thrown) {
-      return { failed: states, error: thrown }
     }
     return { failed, error }
   }
@@ -217,6 +226,7 @@ export class EventMapper {
       if (this.#options.signal.aborted) return
       this.#parked.mapped(
         key,
+        parked,
         parked.states.filter((state) => !failed.includes(state)),
         failed.length > 0 ? messageOf(error) : '',
         error,
@@ -284,7 +294,14 @@ function join(waiting: Turn, { delta, states }: Turn): boolean {
 
 function formatAll(keys: Iterable<ObjectKey>): Keys {
   // Not Array.from: it takes a single key for an empty list.
-  return [...keys].map((key) => formatKey(keyOf(key)))
+  const all = [...keys]
+  if (all.length <= MAX_AT_ONCE) return all.map((key) => formatKey(keyOf(key)))
+  return {
+    length: all.length,
+    *[Symbol.iterator]() {
+      for (const key of all) yield formatKey(keyOf(key))
+    },
+  }
 }
 
 function eventKey({ object }: Delta): string {

@@ -60,10 +60,13 @@ export class FailedEvents {
     return this.#deleted.size > this.#maxDeleted ? this.#dropOldest() : undefined
   }
 
-  /** Removes mapped states; `why` is the error of the rest. Keeps states that were added in the meantime. */
-  mapped(key: string, states: readonly KubeObject[], why: string, error?: unknown): void {
+  /**
+   * Removes the mapped states of an entry; `why` is the error of the rest. Removes none if an event was added in the
+   * meantime: its keys are to be queued after it, and may be those of a state that was mapped before.
+   */
+  mapped(key: string, tried: FailedEvent, states: readonly KubeObject[], why: string, error?: unknown): void {
     const known = this.#objects.get(key)
-    if (!known) return
+    if (known !== tried) return
     const left = known.states.filter((state) => !states.includes(state))
     if (left.length > 0) this.#objects.set(key, { ...known, states: left, ...(why && { why, error }) })
     else this.#remove(key)

@@ -95,13 +95,13 @@ export class KindSource implements Source {
     if (this.#mapping) throw new Error(`Cannot start the source of ${this.name}: it was started already`)
     const { informers, map, own, cluster, queue, clock, log } = this.#options
     const scope = abortScope(signal)
-    const onKeys = (keys: Iterable<string>, delta: Delta, priority: number): void => {
+    const adderOf = (delta: Delta, priority: number): (key: string) => void => {
       const cause = (): string => changeSummary(delta, own, cluster)
       const stated = queue?.(delta)
       const options = stated ? { ...stated, priority: stated.priority ?? priority, cause } : { priority, cause }
-      for (const key of keys) sink.add(key, options)
+      return (key) => sink.add(key, options)
     }
-    const mapping = (this.#mapping = new EventMapper({ map, onKeys, clock, log, signal: scope.signal }))
+    const mapping = (this.#mapping = new EventMapper({ map, adderOf, clock, log, signal: scope.signal }))
     const onEvent = (delta: Delta): void => {
       if (scope.signal.aborted) return
       if (this.#isPrimary) sink.sees?.(delta)

@@ -1,5 +1,4 @@
 /** The plain scalars of YAML 1.1, as the Go YAML library resolves them. */
-import type * as JsYaml from 'js-yaml'
 
 /** A malformed document, with Go's message as far as it is known. */
 export class YamlError extends Error {
@@ -32,17 +31,4 @@ export function plainScalar(text: string): string | number | boolean | null {
   }
   if (/^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/.test(digits)) return Number(digits)
   return text
-}
-
-/** Resolves with a schema of js-yaml that has these scalars, and keys that merge (`<<`). */
-export async function goSchema(): Promise<JsYaml.Schema> {
-  const { defineScalarTag, mapTag, mergeTag, NOT_RESOLVED, Schema, seqTag, strTag } = await import('js-yaml')
-  const resolve = (text: string): ReturnType<typeof plainScalar> | typeof NOT_RESOLVED => {
-    const value = plainScalar(text)
-    return typeof value === 'string' ? NOT_RESOLVED : value
-  }
-  const scalars = ['null', 'bool', 'int', 'float'].map((type) =>
-    defineScalarTag(`tag:yaml.org,2002:${type}`, { implicit: type === 'null', resolve, identify: () => false })
-  )
-  return new Schema([strTag, seqTag, mapTag, mergeTag, ...scalars])
 }

@@ -37,6 +37,7 @@ import { rethrowAt } from './places.ts'
 import type { CacheDeclaration, Namespaces, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
 import {
   type ClusterDescription,
+  type ControllerDescription,
   type GroupDescription,
   inCluster,
   type OperatorDescription,
@@ -240,17 +241,7 @@ function groupIn({ groups }: OperatorDescription, group: ClusterGroup): GroupDes
  */
 export function operator(options: OperatorOptions): Operator {
   checkOptions(options)
-  const description: OperatorDescription = {
-    options,
-    controllers: [],
-    caches: [],
-    tasks: [],
-    clusters: [],
-    groups: [],
-    extensions: [],
-    admissions: [],
-    conversions: [],
-  }
+  const description = emptyDescription(options)
   const used = noteDescribed(description)
   const app: Operator = {
     get description() {
@@ -259,12 +250,7 @@ export function operator(options: OperatorOptions): Operator {
     },
     controllerFor(resource, controllerOptions) {
       const given = controllerOptions as ControllerOptions<KubeObject>
-      const controller = describeController(resource, given, options.controllers)
-      const { clusters = [] } = controller.options
-      if ('provider' in clusters) groupIn(description, clusters).controllers.push(controller)
-      else if (clusters.length === 0) description.controllers.push(controller)
-      else description.controllers.push(...clusters.map((cluster) => inCluster(controller, cluster)))
-      return builderOf(controller, app)
+      return builderOf(addController(description, describeController(resource, given, options.controllers)), app)
     },
     cache(resource, given = {}) {
       checkShape(`Cannot cache ${groupResourceOf(resource)}`, given, CACHE_SHAPE)
@@ -331,6 +317,31 @@ export function operator(options: OperatorOptions): Operator {
     },
   }
   return app
+}
+
+function emptyDescription(options: OperatorOptions): OperatorDescription {
+  return {
+    options,
+    controllers: [],
+    caches: [],
+    tasks: [],
+    clusters: [],
+    groups: [],
+    extensions: [],
+    admissions: [],
+    conversions: [],
+  }
+}
+
+function addController(
+  description: OperatorDescription,
+  controller: ControllerDescription,
+): ControllerDescription {
+  const { clusters = [] } = controller.options
+  if ('provider' in clusters) groupIn(description, clusters).controllers.push(controller)
+  else if (clusters.length === 0) description.controllers.push(controller)
+  else description.controllers.push(...clusters.map((cluster) => inCluster(controller, cluster)))
+  return controller
 }
 
 function checkOptions(options: OperatorOptions): void {

@@ -141,19 +141,6 @@ export type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter'
 export function makeFaults(clock: Clock, clusters: readonly string[] | undefined): Faults {
   const active: ActiveFault[] = []
   let delayed = 0
-  /** Returns the first fault that a request meets, and counts it. */
-  const take = (isMet: (fault: ActiveFault) => boolean): ActiveFault | undefined => {
-    for (const [at, fault] of active.entries()) {
-      if (!isMet(fault)) continue
-      if (fault.toSkip > 0) fault.toSkip--
-      else {
-        fault.isMet = true
-        if (--fault.left < 1) active.splice(at, 1)
-        return fault
-      }
-    }
-    return undefined
-  }
   /** Ends a watch after its `timeoutSeconds`, as a server does, where a fault meets this watch or may meet the next. */
   const renewed = (
     response: HttpResponse,
@@ -197,7 +184,7 @@ export function makeFaults(clock: Clock, clusters: readonly string[] | undefined
       return fault
     },
     around: (inner, cluster) => async (request) => {
-      const fault = take((each) => meets(each, request, cluster))
+      const fault = take(active, (each) => meets(each, request, cluster))
       if (!fault) return renewed(await inner(request), request, cluster)
       await delaying(fault, request.signal, async () => (await inner(request)).body.cancel())
       if (fault.retryAfterMs !== undefined) {
@@ -207,7 +194,7 @@ export function makeFaults(clock: Clock, clusters: readonly string[] | undefined
       return renewed(await answer(fault, inner, request, clock), request, cluster, fault)
     },
     async serve(service, signal, act) {
-      const fault = take((each) => each.service === service && !each.until?.aborted)
+      const fault = take(active, (each) => each.service === service && !each.until?.aborted)
       if (!fault) return await act()
       await delaying(fault, signal, act)
       const { status, retryAfterMs, cut } = fault
@@ -222,6 +209,20 @@ export function makeFaults(clock: Clock, clusters: readonly string[] | undefined
       throw brokenOff('response')
     },
   }
+}
+
+/** Returns the first fault that is met, and counts it. Removes it if it has been met often enough. */
+function take(active: ActiveFault[], isMet: (fault: ActiveFault) => boolean): ActiveFault | undefined {
+  for (const [at, fault] of active.entries()) {
+    if (!isMet(fault)) continue
+    if (fault.toSkip > 0) fault.toSkip--
+    else {
+      fault.isMet = true
+      if (--fault.left < 1) active.splice(at, 1)
+      return fault
+    }
+  }
+  return undefined
 }
 
 /**

@@ -190,7 +190,15 @@ const OWN_SERVERS: readonly string[] = ['health', 'metrics', 'profiling']
  * @throws TypeError if no running replica has a server of that name. Error if the server listens only on the leader,
  * and no replica leads.
  */
-export async function fetchFrom(replicas: readonly Replica[], name: string, request: Request): Promise<Response> {
+export async function fetchFrom(
+  replicas: readonly Replica[],
+  server: string,
+  given: Request | string = server,
+  init?: RequestInit,
+): Promise<Response> {
+  // A path alone is that of an own server.
+  const name = given !== server ? server : server === '/metrics' ? 'metrics' : 'health'
+  const request = new Request(given instanceof Request ? given : new URL(given, 'http://localhost'), init)
   const cannot = `Cannot fetch ${new URL(request.url).pathname} from the server "${name}"`
   const servers = replicas.flatMap((replica) => replica.servers.map((server) => ({ replica, server })))
   const namesakes = servers.filter(({ server }) => server.name === name && fetchOf(server))
@@ -207,11 +215,10 @@ export async function fetchFrom(replicas: readonly Replica[], name: string, requ
     server.everyReplica !== false || replica.parts?.manager.isElected
   )
   if (!found) throw new Error(`${cannot}: it listens only on the leader, and no replica leads`)
-  const { replica, server } = found
   try {
-    return await replica.call(() => fetchOf(server)!(request))
+    return await found.replica.call(() => fetchOf(found.server)!(request))
   } catch (error) {
-    replica.log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
+    found.replica.log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
     return new Response(null, { status: 500 })
   }
 }

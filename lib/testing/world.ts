@@ -5,18 +5,13 @@ import type { CallWebhook } from 'kubeloop/apiserver'
 import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { safeLog } from '../observe/log.ts'
-import type { OperatorDescription } from '../operator/description.ts'
 import { ownLog } from '../operator/own_log.ts'
 import { checkSharding } from '../operator/ring.ts'
-import { usedResources } from '../operator/used_kinds.ts'
-import type { TrialAccount } from '../rights/trial.ts'
-import { crdOf } from '../schema/crds.ts'
 import type { Pods } from '../simcluster/workloads/pod_script.ts'
 import { Activity } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from '../async/fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
-import { createObjects } from './initial_objects.ts'
 import { seededRandom } from './random.ts'
 import { readRecord } from './mirror/record.ts'
 import { callIn, type Failing, fetchFrom, type Ran, type Replica, replicaOf } from './replica.ts'
@@ -24,7 +19,7 @@ import { Services } from './services.ts'
 import { startReplica } from './start_replica.ts'
 import { Trace, type TraceEntry } from './trace.ts'
 import { historyOf, type WorldSnapshot } from './world_snapshots.ts'
-import { createMissing, missingNamespace, recorderOf, trialOf } from './world_account.ts'
+import { recorderOf, trialOf } from './world_account.ts'
 import { simulate, type WorkloadTimes } from './world_pods.ts'
 import { advanceUntil, endings, firstRest, millisOf } from './world_time.ts'
 import { WorldClusters } from './world_clusters.ts'
@@ -315,8 +310,8 @@ export interface World extends AsyncDisposable {
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
   refuseUnknown('Cannot create a world: ', options, SHAPE)
-  const { replicas = 1, seed = 1, objects = [], realTimeout } = options
-  const record = options.from === undefined ? undefined : await readRecord(options.from)
+  const { replicas = 1, seed = 1, objects = [], from, realTimeout } = options
+  const record = from === undefined ? undefined : await readRecord(from)
   const now = options.now ?? (record && new Date(record.at))
   const { description } = operator
   // A world of one replica runs without sharding; the replicas in a cluster use it.
@@ -341,8 +336,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const common = { description, clock, random, log, faults, recorder, account, activity, record, trace }
   const simulation = options.workloads ? await simulate(options.workloads, { clock, random, seed }) : undefined
   const clusters = new WorldClusters({ ...common, callWebhook, simulation, signal: stopping.signal })
-  const { client } = clusters.main.admin
-  await prepare(clusters, description, account, objects)
+  await clusters.open(objects)
   for (const [url, handler] of Object.entries(options.services ?? {})) services.add(url, handler)
   const ran: Ran[] = []
   const onRan = (each: Ran): void => void ran.push(each)
@@ -352,7 +346,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const checkSynced = (): Promise<void> => clusters.refuseUnsynced([...running.keys()])
   await firstRest(activity, stop)
   return {
-    client,
+    client: clusters.main.admin.client,
     clientOf: (cluster) => clusters.of(cluster).admin.client,
     clock,
     async settle() {
@@ -374,11 +368,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       throw new Error('Cannot change pods: the world runs none; start it by world(app, { workloads: true })')
     },
     service: (url, handler) => services.add(url, handler),
-    async fetch(server: string, request: Request | string = server, init?: RequestInit) {
-      if (request === server) server = server === '/metrics' ? 'metrics' : 'health'
-      const whole = new Request(request instanceof Request ? request : new URL(request, 'http://localhost'), init)
-      return await fetchFrom([...running.keys()], server, whole)
-    },
+    fetch: (server: string, request?: Request | string, init?: RequestInit) =>
+      fetchFrom([...running.keys()], server, request, init),
     kill(number) {
       const replica = replicaOf([...running.keys()], number)
       replica.kill()
@@ -396,18 +387,4 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     stop,
     [Symbol.asyncDispose]: dispose,
   }
-}
-
-async function prepare(
-  clusters: WorldClusters,
-  description: OperatorDescription,
-  account: TrialAccount | undefined,
-  objects: readonly object[],
-): Promise<void> {
-  const { admin } = clusters.main
-  const { conversions } = description
-  const own = () => crdOf(usedResources(description), { conversions })
-  await createMissing(admin, missingNamespace(account, objects))
-  await createObjects(admin, objects, own, conversions)
-  clusters.open()
 }

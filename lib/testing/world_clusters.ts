@@ -5,19 +5,21 @@ import { messageOf } from '../core/errors.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import { controllerTitle, memberCluster, memberOf, type OperatorDescription } from '../operator/description.ts'
 import type { StartOptions } from '../operator/start.ts'
-import { statedOptionalIn, watchedResources } from '../operator/used_kinds.ts'
+import { statedOptionalIn, usedResources, watchedResources } from '../operator/used_kinds.ts'
 import { placesIn } from '../rights/likely.ts'
 import type { TrialAccount } from '../rights/trial.ts'
+import { crdOf } from '../schema/crds.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
 import type { Workloads } from '../simcluster/workloads/workloads.ts'
 import type { Activity } from './activity.ts'
 import type { FakeClock } from '../async/fake_clock.ts'
 import type { Faults } from './faults.ts'
+import { createObjects } from './initial_objects.ts'
 import { type ClusterRecord, restore } from './mirror/record.ts'
 import type { Replica } from './replica.ts'
 import type { Trace } from './trace.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
-import { withAccount } from './world_account.ts'
+import { createMissing, missingNamespace, withAccount } from './world_account.ts'
 import type { Simulation } from './world_pods.ts'
 
 interface WorldCluster {
@@ -66,11 +68,16 @@ export class WorldClusters {
     this.main = this.#create(undefined)
   }
 
-  /** Starts the control loops of the own cluster, and all clusters that the operator names. */
-  open(): void {
+  /** Creates the objects of the start, then starts the control loops, and all clusters that the operator names. */
+  async open(objects: readonly object[]): Promise<void> {
+    const { account, description } = this.#options
+    const { conversions } = description
+    const own = () => crdOf(usedResources(description), { conversions })
+    await createMissing(this.main.admin, missingNamespace(account, objects))
+    await createObjects(this.main.admin, objects, own, conversions)
     this.#isOpen = true
     this.#startLoops(this.main)
-    for (const { name } of this.#options.description.clusters) this.#other(name)
+    for (const { name } of description.clusters) this.#other(name)
   }
 
   /** @throws TypeError if the operator has no cluster of that name. */

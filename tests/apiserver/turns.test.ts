@@ -5,7 +5,7 @@ import { ApiServer } from 'kubeloop/apiserver'
 import type { HttpResponse } from '../../lib/apiserver/mod.ts'
 import { type Clock, nextTurn } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { yamlText } from '../../lib/core/yaml_text.ts'
+import { yamlText } from '../../lib/core/yaml.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
@@ -51,6 +51,8 @@ const named = (i: number, more: object = {}): object => ({
 async function filled(clock: Clock) {
   const requests = requestsTo(new ApiServer({ clock }))
   for (let i = 0; i < COUNT; i++) await requests.text('POST', PATH, named(i))
+  // Loads the writer of YAML, which takes a turn.
+  await requests.text('GET', `${PATH}/c000`, undefined, 'application/yaml')
   return requests
 }
 

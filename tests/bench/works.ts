@@ -260,6 +260,8 @@ function sync(suffix: string, n: number, rounds: number): Work {
       const { clusterFile, kubeconfig } = await filled(lab, n)
       return [
         ...ours(lab, 'sync.ts', [clusterFile]),
+        ...ours({ ...lab, beside: undefined }, 'sync.ts', [clusterFile, 'compact'])
+          .map((subject) => ({ ...subject, name: 'compact' })),
         ...syncFloors(lab, clusterFile),
         ...managers(lab, kubeconfig, ['-mode', 'sync']),
       ]
@@ -277,6 +279,7 @@ function sync(suffix: string, n: number, rounds: number): Work {
         unit: 'MiB',
         value: (printed) => printed['peakMib'] ?? printed['peak_growth_mib'] ?? printed['peak_mib'],
       },
+      { name: `outside${suffix}`, unit: 'MiB', value: ({ outsideMib }) => outsideMib },
       { name: `index${suffix}`, unit: 'ms', value: ({ indexMs }) => indexMs },
       { name: `list${suffix}`, unit: 'ms', value: ({ listMs }) => listMs },
     ],

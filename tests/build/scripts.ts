@@ -34,9 +34,6 @@ contexts:
 users: [{name: a, user: {token: x}}]
 current-context: a
 `
-/** Has an anchor, which only yaml.js reads. */
-export const UNUSUAL: string = ORDINARY.replace('name: a', 'name: &name a').replace('cluster: a\n', 'cluster: *name\n')
-
 /** Prints why an operator with a webhook does not start. */
 export const ADMIT: string = `import { defineResource, operator } from './mod.js'
 import { z } from 'zod'

@@ -56,7 +56,7 @@ spec:
 `
 
 async function typesFrom(yaml: string, source = 'widgets.yaml'): Promise<string> {
-  return typesOf(await parseManifest(yaml, source), source)
+  return typesOf(parseManifest(yaml, source), source)
 }
 
 test("the stored version's type has the name of the kind, other served versions have a suffix", async () => {

@@ -378,7 +378,7 @@ test('the kubeconfig is JSON, and each other cluster has a context of its name, 
     { context: contextOf('kubeloop'), path: '/clusters/kubeloop' },
   ])
   assert.doesNotThrow(() => JSON.parse(text))
-  const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
+  const { currentContext, clusters, contexts, users } = parseKubeconfig(text, 'f')
   assert.deepEqual([currentContext, [...users.keys()]], ['kubeloop', ['kubeloop']])
   const textsOf = (fields: Fields, ...names: readonly string[]) => names.map((name) => fields.text(name))
   assert.deepEqual([...contexts].map(([name, fields]) => [name, ...textsOf(fields, 'cluster', 'user', 'namespace')]), [

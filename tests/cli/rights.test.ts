@@ -753,7 +753,7 @@ const readingRecord = (text?: string) => (folder: string): Promise<unknown> => {
   return readRecord([text === undefined ? join(folder, 'none') : folder], 'copier', undefined)
 }
 const readingRoles = (text: string) => async (): Promise<unknown> =>
-  writtenRules(await parseManifest(text, 'role.yaml'), 'role.yaml')
+  writtenRules(parseManifest(text, 'role.yaml'), 'role.yaml')
 const readingRule = (fields: string) => readingRoles(`${ROLE}rules: [{ ${fields}, verbs: [get] }]\n`)
 const WRONG: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
   'a record that is missing': readingRecord(),

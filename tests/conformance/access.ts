@@ -9,8 +9,9 @@ import { ACCESS_WEBHOOK_CASES } from './access/webhooks.ts'
 import { RIGHT_CASES } from './access/rights.ts'
 import { TOKEN_CASES } from './access/tokens.ts'
 import type { Case } from './api.ts'
+import { casesOf } from './transcript.ts'
 
-export const ACCESS_CASES: readonly Case[] = [
+export const ACCESS_CASES: readonly Case[] = casesOf('access', [
   ...REVIEW_CASES,
   ...IMPERSONATION_CASES,
   ...RIGHT_CASES,
@@ -20,4 +21,4 @@ export const ACCESS_CASES: readonly Case[] = [
   ...POD_CASES,
   ...CERTIFICATE_CASES,
   ...ACCESS_WEBHOOK_CASES,
-]
+])

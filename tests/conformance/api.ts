@@ -170,26 +170,8 @@ export class Api {
     return status
   }
 
-  configMap(name: string, data: Record<string, unknown> = { k: 'v' }, metadata: Record<string, unknown> = {}): Body {
-    return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, data }
-  }
-
   foo(name: string, spec: unknown = { size: 1 }, metadata: Record<string, unknown> = {}): Body {
     return { apiVersion: `${this.group}/v1`, kind: 'Foo', metadata: { name, ...metadata }, spec }
-  }
-
-  deployment(name: string, spec: Record<string, unknown> = {}): Body {
-    const labels = { app: name }
-    return {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name },
-      spec: {
-        selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'nginx' }] } },
-        ...spec,
-      },
-    }
   }
 
   /** Opens a watch. `next` returns the next event, or undefined at the end of the watch. */

@@ -128,10 +128,10 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
       anyOf: [{ properties: { c: { format: 'int32' }, d: { format: 'float' } } }],
     },
   }, [
-    ...[{ a: 1, b: 1.5, c: 1, d: 1.5 }, { a: 2 ** 31 }, { b: 1e300 }, { b: 1 }, { c: 2 ** 31 }, { d: 1e300 }, {
-      e: 2 ** 31,
-    }]
+    ...[{ a: 1, b: 1.5, c: 1, d: 1.5 }, { b: 1 }, { c: 2 ** 31 }, { d: 1e300 }, { e: 2 ** 31 }]
       .map((spec): Step => ['POST {path}?dryRun=All ? spec', made('n', spec)]),
+    // The real server names no field of these.
+    ...[{ a: 2 ** 31 }, { b: 1e300 }].map((spec): Step => ['POST {path}?dryRun=All ? code', made('n', spec)]),
     ['POST {path}?dryRun=All', made('n', { f: { x: ['a', 'a'] } })],
   ]),
 ])

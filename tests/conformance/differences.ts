@@ -40,11 +40,19 @@ export const OTHER_ANSWERS: readonly { readonly line: string; readonly embedded:
     embedded: embedded!.replaceAll('HARD', HARD),
     reason: 'the embedded API counts at once, as kube-controller-manager does after a moment',
   })),
-  {
-    line: '"Cluster" warnings: "spec.externalIPs is deprecated and may no longer be implemented in some clusters"',
-    embedded: '"Cluster"',
-    reason: 'the embedded API does not warn of the fields of a Service',
-  },
+  ...[
+    '"spec.externalIPs is deprecated and may no longer be implemented in some clusters"',
+    `"spec.imagePullSecrets[0].name: invalid empty name ''"`,
+    '"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible ' +
+    'logging of tokens in volume attributes"',
+    '"spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod", ' +
+    '"spec.volumes[8].rbd: deprecated in v1.28, non-functional in v1.31+", ' +
+    '"spec.volumes[10].scaleIO: deprecated in v1.16, non-functional in v1.22+"',
+  ].map((warning) => ({
+    line: ` warnings: ${warning}`,
+    embedded: '',
+    reason: 'the embedded API does not warn of the fields of most built-in kinds',
+  })),
   {
     line: `400 BadRequest warnings: "unknown field 'spec'"`,
     embedded: '400 BadRequest',

@@ -185,10 +185,10 @@ export const OBJECT_CASES: readonly Case[] = casesOf('objects', [
         ]),
       )
     for (const name of ['a', 'b']) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap(name, {}, { finalizers: ['x.io/a'] }))
+      await api.expect(201, 'POST', api.configMaps, cm(name, {}, { finalizers: ['x.io/a'] }))
     }
     await api.expect(201, 'POST', api.foos, api.foo('c', { size: 1 }, { finalizers: ['x.io/a', 'x.io/b'] }))
-    await api.expect(201, 'POST', api.configMaps, api.configMap('gone'))
+    await api.expect(201, 'POST', api.configMaps, cm('gone'))
     assert.deepEqual(await conditions(), {})
     await api.expect(200, 'DELETE', path)
     assert.deepEqual(await conditions(), {
@@ -213,11 +213,11 @@ export const OBJECT_CASES: readonly Case[] = casesOf('objects', [
   }),
   caseOf('deleting a namespace deletes its contents, and blocks new ones', async (api) => {
     await api.expect(201, 'POST', api.foos, api.foo('held', { size: 1 }, { finalizers: ['x.io/a'] }))
-    await api.expect(201, 'POST', api.configMaps, api.configMap('c'))
+    await api.expect(201, 'POST', api.configMaps, cm('c'))
     await api.expect(200, 'DELETE', `/api/v1/namespaces/${api.namespace}`)
     await api.refused(404, 'NotFound', 'GET', `${api.configMaps}/c`)
     assert.equal((await api.expect(200, 'GET', `/api/v1/namespaces/${api.namespace}`)).status.phase, 'Terminating')
-    const status = await api.refused(403, 'Forbidden', 'POST', api.configMaps, api.configMap('d'))
+    const status = await api.refused(403, 'Forbidden', 'POST', api.configMaps, cm('d'))
     assert.equal(status.details.causes[0].reason, 'NamespaceTerminating')
     await api.expect(200, 'PATCH', `${api.foos}/held`, { metadata: { finalizers: null } }, { type: MERGE })
     await api.refused(404, 'NotFound', 'GET', `/api/v1/namespaces/${api.namespace}`)

@@ -1,7 +1,7 @@
 /** Cases of ValidatingAdmissionPolicies. */
 import assert from 'node:assert/strict'
 import type { Api, Body, Case } from './api.ts'
-import { casesOf, cm, foo, type Script, type Step } from './transcript.ts'
+import { casesOf, cm, deploy, foo, type Script, type Step } from './transcript.ts'
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1'
 
@@ -236,8 +236,8 @@ const POD = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 
 const OPERATIONS: Script = {
   name: 'policies: updates, deletions, subresources and dry runs are checked',
   setup: async (api) => {
-    await api.expect(201, 'POST', api.configMaps, api.configMap('old'))
-    await api.expect(201, 'POST', api.deployments, api.deployment('d'))
+    await api.expect(201, 'POST', api.configMaps, cm('old'))
+    await api.expect(201, 'POST', api.deployments, deploy('d'))
     await api.expect(201, 'POST', api.foos, api.foo('f'))
     await api.expect(201, 'POST', `/api/v1/namespaces/${api.namespace}/pods`, POD)
     const resources = ['configmaps', 'deployments/*', 'foos/*', 'pods/*', 'serviceaccounts/token']
@@ -297,7 +297,7 @@ const parametrized = (api: Api): readonly (readonly [spec: Body, ref?: Body])[] 
 const PARAMETERS: Script = {
   name: 'policies: parameters are found by name or labels, in the namespace of the object or another one',
   setup: async (api) => {
-    await api.expect(201, 'POST', api.configMaps, api.configMap('one', { k: 'a' }, { labels: { kind: 'param' } }))
+    await api.expect(201, 'POST', api.configMaps, cm('one', { k: 'a' }, { labels: { kind: 'param' } }))
     await api.expect(201, 'POST', api.foos, api.foo('limits', { size: 3 }))
     const wide = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: api.namespace }, data: { k: 'w' } }
     await api.expect(201, 'POST', '/api/v1/namespaces/default/configmaps', wide)

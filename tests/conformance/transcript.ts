@@ -1,4 +1,5 @@
 /** Runs scripts of requests and renders the answers as text that is equal on every server. */
+import assert from 'node:assert/strict'
 import { type Answer, type Api, APPLY, type Body, type Case, JSON_PATCH, MERGE, STRATEGIC } from './api.ts'
 import { lineOf, recordedCase } from './recording.ts'
 
@@ -8,17 +9,24 @@ interface StepOptions {
   readonly accept?: string
   readonly userAgent?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Changes the body of the answer before it is shown. */
+  readonly look?: (body: Body) => Body
+  /** What the answer must have: the step is repeated until then, as a real server reads much from caches. */
+  readonly until?: string
+  /** How often it is sent, so that caches of a real server have time. Default: once. */
+  readonly times?: number
 }
 
 /** A body, or a function that makes it from the bodies of the steps before. */
 export type StepBody = Body | ((answers: readonly Body[]) => Body)
 
 /**
- * One request. The line is `METHOD path`, followed by what the answer must show of the body: `?` and
- * paths, such as `GET cm/a ? data metadata.labels`, or `info|title` if keys have dots. Paths begin with a short name (see {@link pathOf}) or a slash.
- * `{0.metadata.uid}` inserts a value of the first step's body, `{-1.…}` of the previous one's. The method APPLY,
- * MERGE, JSON and STRATEGIC are patches; `WATCH n path` reads n events, `WATCH name path`
- * those up to an object of that name. `CALLS` shows what each webhook of the script got since the last such line.
+ * One request. The line is `METHOD path`, followed by what the answer must show of the body: `?` and paths, such as
+ * `GET cm/a ? data metadata.labels`, or `info|title` if keys have dots; an error shows its Status, or `code` alone.
+ * Paths begin with a short name (see {@link pathOf}) or a slash. `jane: GET cm/a` impersonates a user. In paths, headers
+ * and bodies, `{0.metadata.uid}` inserts a value of the first step's body, `{-1.…}` of the previous one's. The methods
+ * APPLY, MERGE, JSON and STRATEGIC are patches; `WATCH n path` reads n events, `WATCH name path` those up to an object of
+ * that name. `CALLS` shows what each webhook of the script got since the last such line.
  */
 export type Step = string | readonly [line: string, body?: StepBody, options?: StepOptions]
 
@@ -88,6 +96,9 @@ export function deploy(name: string, spec: Record<string, unknown> = {}, metadat
   }
 }
 
+/** How often a step is sent until it has its answer. */
+const MAX_TRIES = 5000
+
 const PATCHES: Readonly<Record<string, string>> = { APPLY, MERGE, JSON: JSON_PATCH, STRATEGIC }
 
 /** Runs one step. Returns its text and the body of the answer; for a watch, the events. */
@@ -99,21 +110,39 @@ export async function runStep(
   answers: readonly Body[],
   names: Readonly<Record<string, string>> = {},
 ): Promise<{ text: string; answer: Body; full: string }> {
+  const { look, until = '', times = 1, headers: own, ...others } = options ?? {}
   const all = { ns: api.namespace, group: api.group, ...names }
-  const [request = '', paths = ''] = line.split(' ? ')
+  const [, user, request = '', paths = ''] = /^(?:(\S+): )?(.*?)(?: \? (.*))?$/s.exec(line)!
   const picks = filled(all, paths)
   const [method = '', ...rest] = request.split(' ')
   if (method === 'WATCH') {
-    return watchStep(api, rest[0]!, pathOf(api, rest[1]!, answers, all), picks, all, options?.accept)
+    return watchStep(api, rest[0]!, pathOf(api, rest[1]!, answers, all), picks, all, others.accept)
   }
   const path = pathOf(api, rest.join(' '), answers, all)
   const given = typeof body === 'function' ? body(answers) : body
   const isBytes = given === undefined || given instanceof Uint8Array
-  const text = isBytes ? given : filled(all, typeof given === 'string' ? given : JSON.stringify(given))
+  const text = isBytes
+    ? given
+    : inserted(filled(all, typeof given === 'string' ? given : JSON.stringify(given)), answers)
   const type = PATCHES[method]
-  const answer = await api.request(type ? 'PATCH' : method as 'GET', path, text, { ...(type && { type }), ...options })
+  const headers = Object.fromEntries(
+    Object.entries({ ...(user && { 'impersonate-user': user }), ...own })
+      .map(([name, value]) => [name, inserted(filled(all, value), answers)]),
+  )
+  const send = async (): Promise<Answer> => {
+    const answer = await api.request(type ? 'PATCH' : method as 'GET', path, text, {
+      ...{ ...(type && { type }), ...others, headers },
+    })
+    return look && answer.status < 400 ? { ...answer, body: look(answer.body) } : answer
+  }
+  const textOfAnswer = (answer: Answer): string => neutral(all, render(answer, picks))
+  let answer = await send()
+  for (let tries = 1; tries < times || !textOfAnswer(answer).includes(until); tries++) {
+    assert.ok(tries < MAX_TRIES, `${line} is never answered with ${until}`)
+    answer = await send()
+  }
   return {
-    text: neutral(all, render(answer, picks)),
+    text: textOfAnswer(answer),
     answer: answer.body,
     full: neutral(
       all,
@@ -164,12 +193,17 @@ function pathOf(api: Api, path: string, answers: readonly Body[], names: Names):
     leases: api.leases,
     ns: `/api/v1/namespaces/${api.namespace}`,
   }
-  const values = path.replace(
-    /\{(-?\d+)\.([^}]+)\}/g,
-    (_, index: string, keys: string) => encodeURIComponent(String(at(answers.at(Number(index)), keys))),
-  )
+  const values = inserted(path, answers, encodeURIComponent)
   const [, first = '', others = ''] = /^([^/?]*)(.*)$/s.exec(filled(names, values))!
   return `${places[first] ?? first}${others}`
+}
+
+/** Inserts values of the answers before. */
+function inserted(text: string, answers: readonly Body[], form: (value: string) => string = (value) => value): string {
+  return text.replace(
+    /\{(-?\d+)\.([a-z][^}]*)\}/gi,
+    (_, index: string, keys: string) => form(String(at(answers.at(Number(index)), keys))),
+  )
 }
 
 type Names = Readonly<Record<string, string>>
@@ -201,12 +235,13 @@ const DIFFERENCE = /\n(@@ [^]*)?$/
 
 /** Returns the text of an answer: its status, a Status or what `picks` names, and warnings. */
 export function textOf(names: Names, answer: Answer, picks = ''): string {
-  return neutral(names, render(answer, answer.status < 400 ? picks : '')).replace(DIFFERENCE, '')
+  return neutral(names, render(answer, picks)).replace(DIFFERENCE, '')
 }
 
 function render(answer: Answer, picks: string): string {
   const { status, body } = answer
-  return `${status} ${typeof body === 'string' ? body.trim() : shown(body, picks)}${warningsOf(answer)}`
+  const asked = status < 400 || picks === 'code' ? picks : ''
+  return `${status} ${typeof body === 'string' ? body.trim() : shown(body, asked)}${warningsOf(answer)}`
 }
 
 function warningsOf({ headers }: Answer): string {
@@ -232,8 +267,8 @@ function shown(body: Body, picks: string): string {
   return `${body.kind} ${body.metadata?.name ?? ''}`.trim()
 }
 
-function withoutManagers({ metadata: { managedFields: _, ...metadata }, ...body }: Body): Body {
-  return { ...body, metadata }
+function withoutManagers({ metadata, ...body }: Body): Body {
+  return metadata ? { ...body, metadata: { ...metadata, managedFields: undefined } } : body
 }
 
 /**

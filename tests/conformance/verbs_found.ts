@@ -59,7 +59,7 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['APPLY foos/a/scale?fieldManager=s', scaled('a', 1)],
     ['APPLY foos/a/scale?fieldManager=s&force=true ? spec', scaled('a', 2)],
     ['APPLY foos/a/scale?fieldManager=s ? spec', scaled('a', 3)],
-    ['APPLY foos/a/scale?fieldManager=other ? spec', scaled('a', 3)],
+    ['APPLY foos/a/scale?fieldManager=other ? code', scaled('a', 3)],
     'GET foos/a ? metadata.managedFields.0',
     ['POST foos', foo('b')],
     ['MERGE foos/b ? metadata.managedFields', { metadata: { managedFields: [{}] } }],

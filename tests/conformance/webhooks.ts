@@ -97,7 +97,7 @@ export async function install(api: Api, type: Type, ...hooks: readonly HookOptio
     fields: { objectSelector: { matchLabels: { marker: name } } },
   })
   await api.expect(201, 'POST', PATHS[type], configuration(type, name, [...webhooks, marker]))
-  const marked = api.configMap('marker', {}, { labels: { marker: name } })
+  const marked = cm('marker', {}, { labels: { marker: name } })
   for (let tries = 0; tries < 5000; tries++) {
     if ((await api.request('POST', `${api.configMaps}?dryRun=All`, marked)).status >= 400) return requests
   }
@@ -150,7 +150,7 @@ async function refusals(api: Api, type: Type, responders: readonly Responder[]):
   await install(api, type, { respond: (review) => responders[next]!(review) })
   const statuses: Body[] = []
   for (; next < responders.length; next++) {
-    statuses.push((await api.request('POST', api.configMaps, api.configMap(`a${next}`))).body)
+    statuses.push((await api.request('POST', api.configMaps, cm(`a${next}`))).body)
   }
   return statuses
 }
@@ -296,7 +296,7 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
     'CALLS ? name',
   ]),
   caseOf('the deletion of a collection is reviewed per object, without a name', async (api) => {
-    for (const name of ['a', 'b', 'c']) await api.expect(201, 'POST', api.configMaps, api.configMap(name))
+    for (const name of ['a', 'b', 'c']) await api.expect(201, 'POST', api.configMaps, cm(name))
     const [reviews] = await install(api, 'Validating', { rules: [rule(['configmaps'], ['DELETE'])] })
     const query = 'fieldSelector=metadata.name%21%3Db'
     const deleted = await api.expect(200, 'DELETE', `${api.configMaps}?${query}`)
@@ -359,7 +359,7 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
     const other = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }
     const objectSelector = { matchExpressions: [{ key: 'app', operator: 'In', values: ['a', 'b'] }] }
     const [never, labelled] = await install(api, 'Validating', { fields: other }, { fields: { objectSelector } })
-    await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
+    await api.expect(201, 'POST', api.configMaps, cm('a'))
     assert.equal(labelled!.length, 0)
     await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: 'a' } } }, { type: MERGE })
     await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: null } } }, { type: MERGE })
@@ -433,7 +433,7 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
         answer = () => resolve(allow(review))
       })
     await install(api, 'Validating', { respond, fields: { timeoutSeconds: 1 } })
-    const status = await api.refused(500, 'InternalError', 'POST', api.configMaps, api.configMap('a'))
+    const status = await api.refused(500, 'InternalError', 'POST', api.configMaps, cm('a'))
     answer?.()
     assert.match(status.message, /: failed to call webhook: Post "[^"]*\?timeout=1s": context deadline exceeded$/)
   }),

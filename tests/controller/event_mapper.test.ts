@@ -18,7 +18,7 @@ function mapping(map: KeyMapper) {
   const reported: string[] = []
   const made = new EventMapper({
     map,
-    onKeys: (keys) => void reported.push(...keys),
+    adderOf: () => (key) => void reported.push(key),
     clock,
     log,
     signal: signal.controller.signal,
@@ -178,7 +178,7 @@ test('settled results of a map function are handled in turns of the event loop, 
   const reported: string[] = []
   const m = new EventMapper({
     map: async ({ metadata: { name } }) => [{ name }],
-    onKeys: (keys) => void reported.push(...keys),
+    adderOf: () => (key) => void reported.push(key),
     clock,
     log: keptLog().log,
     signal: stop.signal,
@@ -191,6 +191,27 @@ test('settled results of a map function are handled in turns of the event loop, 
   for (let turn = 0; turn < 60; turn++) await nextTurn()
   assert.deepEqual(reported, names)
   assert.equal(m.idle, true)
+})
+
+test('thousands of keys of one event are queued in turns of the event loop, each once, also if a later one is invalid', async () => {
+  const clock = new SlowClock(10)
+  const stop = new AbortController()
+  const reported: string[] = []
+  const all = Array.from({ length: 1001 }, (_, i) => ({ name: `k${i}` }))
+  const m = new EventMapper({
+    map: () => [...all, all[0]!, undefined as never],
+    adderOf: () => (key) => void reported.push(key),
+    clock,
+    log: keptLog().log,
+    signal: stop.signal,
+  })
+  m.take({ kind: 'added', object: pod('a', '1'), initial: false })
+  await nextTurn()
+  assert.ok(reported.length > 0 && reported.length < all.length, `${reported.length} in one turn`)
+  assert.equal(m.idle, false)
+  for (let turn = 0; turn < 60; turn++) await nextTurn()
+  assert.deepEqual(reported, all.map(({ name }) => name))
+  assert.equal(m.failing.length, 1)
 })
 
 /** A pod of an owner. */

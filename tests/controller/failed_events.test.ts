@@ -27,18 +27,21 @@ test('the three newest states of an object and its oldest are kept, each once, w
   assert.deepEqual([parked.get('a')?.priority, parked.get('a')?.delta.object, parked.size], [5, versions[5], 1])
 })
 
-test('mapped states are removed, newer ones stay, and the object is removed with its last state', () => {
+test('mapped states are removed, all stay if an event came meanwhile, and the object is removed with its last state', () => {
   const parked = new FailedEvents()
   const [first, second] = [pod('a', '1'), pod('a', '2')]
+  const mapped = (states: readonly KubeObject[], why = ''): void => parked.mapped('a', parked.get('a')!, states, why)
   parked.add('a', added(first))
+  const tried = parked.get('a')!
   parked.add('a', { ...added(second), why: '' })
-  parked.mapped('a', [first], '')
+  parked.mapped('a', tried, [first], '')
+  assert.deepEqual(parked.get('a')?.states, [second, first])
+  mapped([first])
   assert.deepEqual([parked.get('a')?.states, parked.get('a')?.why], [[second], 'mine'])
-  parked.mapped('a', [], 'again')
+  mapped([], 'again')
   assert.equal(parked.get('a')?.why, 'again')
-  parked.mapped('a', [second], '')
+  mapped([second])
   assert.deepEqual([parked.size, [...parked.values()]], [0, []])
-  parked.mapped('a', [second], '')
 })
 
 test('the number of deleted objects is limited: the oldest is dropped, unless it was mapped or created again', () => {
@@ -49,7 +52,7 @@ test('the number of deleted objects is limited: the oldest is dropped, unless it
   parked.add('a', added(a))
   assert.equal(parked.add('c', deleted(c)), undefined)
   assert.equal(parked.add('d', deleted(d))?.delta.object, b)
-  parked.mapped('c', [c], '')
+  parked.mapped('c', parked.get('c')!, [c], '')
   assert.equal(parked.add('e', deleted(e)), undefined)
   assert.deepEqual([...parked.values()].map(({ delta }) => delta.object.metadata.name), ['a', 'd', 'e'])
 })

@@ -211,7 +211,7 @@ const STEPS_OF: Readonly<Record<string, Making>> = {
         if (object.metadata.name.startsWith('m')) throw new Error('is not mapped')
         return [{ namespace: 'n', name: 'a' }]
       },
-      ...{ onKeys: () => {}, clock: new FakeClock(), log: silentLog, signal: new AbortController().signal },
+      ...{ adderOf: () => () => {}, clock: new FakeClock(), log: silentLog, signal: new AbortController().signal },
     })
     const added = (object: KubeObject): Delta => ({ kind: 'added', object, initial: false })
     each(count, (at) => mapper.take(added(map(at, 1))))
@@ -228,7 +228,7 @@ const STEPS_OF: Readonly<Record<string, Making>> = {
     each(count, (at) => void failed.add(keyOf(at), event(at)))
     return (at) => {
       failed.add(`n/new-${at}`, event(at))
-      failed.mapped(`n/new-${at}`, [], '')
+      failed.mapped(`n/new-${at}`, failed.get(`n/new-${at}`)!, [], '')
     }
   },
   'keys of deleted objects: one more': (count) => {

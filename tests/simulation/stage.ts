@@ -17,8 +17,6 @@ import { WorldClusters } from '../../lib/testing/world_clusters.ts'
 import { accountOf, type TrialAccount } from '../../lib/rights/trial.ts'
 import { rolesOf } from '../../lib/rights/account.ts'
 import type { Rule } from '../../lib/rights/rules.ts'
-import { usedResources } from '../../lib/operator/used_kinds.ts'
-import { crdOf } from '../../lib/schema/crds.ts'
 import { SHARD, type Sharded, Sharder } from './sharder.ts'
 import { Wire } from './wire.ts'
 
@@ -157,11 +155,8 @@ export class Stage {
   }
 
   async open(): Promise<void> {
-    const { app, objects, rules, sharded } = this.#options
-    const { description } = app
-    const own = () => crdOf(usedResources(description), { conversions: description.conversions })
-    await createObjects(this.#clusters.main.admin, [...objects, ...(sharded ? [sharderWebhook(sharded)] : [])], own)
-    this.#clusters.open()
+    const { objects, rules, sharded } = this.#options
+    await this.#clusters.open([...objects, ...(sharded ? [sharderWebhook(sharded)] : [])])
     for (const cluster of this.#account ? [undefined, { name: 'west' } as OtherCluster] : []) {
       const { name, namespace } = this.#account!
       const roles = rolesOf(name, namespace, { everywhere: rules!, inNamespaces: new Map() }, `${name}-code`)

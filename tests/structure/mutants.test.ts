@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { withFolder } from '../tools/folder.ts'
+import { Children } from '../tools/mutate/children.ts'
 import { mutantsOf } from '../tools/mutate/mutants.ts'
 import { distances } from '../tools/mutate/nearest.ts'
 
@@ -32,9 +36,39 @@ test('the distance to a source is the number of imports on the shortest way, thr
     ['lib/x/b.ts', ''],
     ['lib/x/c.ts', ''],
   ])
-  const distance = distances(files, { kubeloop: 'mod.ts' })
+  const importsOf = distances(files, { kubeloop: 'mod.ts' })
   assert.deepEqual(
-    ['tests/a.test.ts', 'tests/b.test.ts'].map((test) => [distance(test, 'lib/x/b.ts'), distance(test, 'lib/x/c.ts')]),
-    [[2, Infinity], [3, Infinity]],
+    ['tests/a.test.ts', 'tests/b.test.ts'].map((test) =>
+      ['b', 'c'].map((name) => importsOf(test).get(`lib/x/${name}.ts`))
+    ),
+    [[2, undefined], [3, undefined]],
   )
+})
+
+test('a bug is found by a test that fails with it and not without it; one that no test notices survives', async () => {
+  const source = 'export const isLarge = (size: number) => size > 3\n'
+  const tests = `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isLarge } from '../../lib/room/a.ts'
+let runs = 0
+test('fails in its third run', () => void (isLarge(++runs) || runs === 3 && assert.fail()))
+test('4 is large, 2 is not', () => assert.deepEqual([4, 2].map(isLarge), [true, false]))
+`
+  await withFolder(async (folder) => {
+    for (const [path, text] of [['lib/room/a.ts', source], ['tests/room/a.test.ts', tests]] as const) {
+      mkdirSync(join(folder, path, '..'), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    }
+    const children = new Children(folder, ['room'])
+    try {
+      const measured = await children.measure('tests/room/a.test.ts')
+      const finders: (string | undefined)[] = []
+      for (const index of mutantsOf('a.ts', source).keys()) {
+        finders.push(await children.firstFailure('lib/room/a.ts', index, measured!))
+      }
+      assert.deepEqual(finders, [undefined, 'tests/room/a.test.ts: 4 is large, 2 is not'])
+    } finally {
+      children.end()
+    }
+  })
 })

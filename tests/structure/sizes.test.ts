@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import ts from 'typescript'
 import { readTree } from '../tools/tree.ts'
 
-const MAX_FILE = 420
-const MAX_FUNCTION = 96
+const MAX_FILE = 405
+const MAX_FUNCTION = 80
 
 const LONGER: Readonly<Record<string, string>> = {
   'lib/kinds/models.ts': 'made by a tool',

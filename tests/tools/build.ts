@@ -1,11 +1,11 @@
 /**
  * Builds the package: `node tests/tools/build.ts [folder]` writes it to dist, ready for `npm pack ./dist`.
  *
- * mod.js imports rarely used parts dynamically from files beside it (see `LOADED_LATER`, and yaml.js for unusual
- * kubeconfigs), so that an operator in a pod loads only what it runs. standalone.js is mod.js including all of that, to
- * be copied beside an operator, with standalone.d.ts for its types; kinds.js is self-contained too. The other entries
- * import from `kubeloop` what must exist once: classes, and module-level maps and symbols. tsup is called, not
- * configured in package.json, because it needs a plugin (see `onceOnly`).
+ * mod.js imports rarely used parts dynamically from files beside it (see `LOADED_LATER`), so that an operator in a pod
+ * loads only what it runs. standalone.js is mod.js including all of that, to be copied beside an operator, with
+ * standalone.d.ts for its types; kinds.js is self-contained too. The other entries import from `kubeloop` what must
+ * exist once: classes, and module-level maps and symbols. tsup is called, not configured in package.json, because it
+ * needs a plugin (see `onceOnly`).
  *
  * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the whole file,
  * and users who bundle an operator minify it then. Comments are only in the declarations.
@@ -118,8 +118,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
 export const ONLY_IF_IMPORTED: Readonly<Record<string, readonly string[]>> = {
   mod: ['webhook_server', 'metrics', 'spans', 'cron', 'compact_cache', 'shards'],
   endpoints: ['metrics_over_tls', 'profiles'],
-  // A pod has no kubeconfig.
-  kubeconfig: ['yaml', 'client-node'],
+  kubeconfig: ['client-node'],
 }
 
 /** Imports that stay in the bundles. client-node is imported by a computed name, so it stays anyway. */
@@ -169,18 +168,17 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     treeshake: false,
     outExtension: () => ({ js: '.js', dts: '.d.ts' }),
   }
-  const { fromSibling, onlyThat } = sibling('js-yaml', './yaml.js')
   const packages = new BundledPackages()
   const bundle = async (options: Options): Promise<void> => {
     await tsup(options)
     packages.add(JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as Metafile)
   }
-  await bundle({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [ordered, fromSibling, loadedLater] })
+  await bundle({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [ordered, loadedLater] })
   const ownedByMod = new Set(inputsOf(folder))
   await bundle({
     ...common,
     splitting: true,
-    esbuildPlugins: [loadedLater, onceOnly(ownedByMod), fromSibling],
+    esbuildPlugins: [loadedLater, onceOnly(ownedByMod)],
     entry: {
       kinds: join(ROOT, 'lib/kinds/mod.ts'),
       schema: join(ROOT, 'lib/schema/mod.ts'),
@@ -194,17 +192,12 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   const later = Object.fromEntries(
     [...bundled, ...Object.entries(LOADED_LATER)].map(([name, path]) => [name, join(ROOT, path)]),
   )
-  await bundle({ ...common, entry: later, esbuildPlugins: [loadedLater, fromSibling] })
+  await bundle({ ...common, entry: later, esbuildPlugins: [loadedLater] })
   for (const [bundle, names] of Object.entries(ONLY_IF_IMPORTED)) {
     for (const name of names) leaveOutOfBundles(join(folder, `${bundle}.js`), `./${name}.js`)
   }
   dropTypeImports(join(folder, 'cel.js'))
   await bundle({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
-  await bundle({
-    ...common,
-    entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') },
-    esbuildPlugins: [onlyThat],
-  })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
   for (const entry of [...Object.keys(ENTRIES), 'standalone', 'types']) {
@@ -334,45 +327,6 @@ const loadedLater: Plugin = {
       return found && { path: `./${found[0]}.js`, external: true }
     })
   },
-}
-
-/**
- * Bundles a dynamically imported package as a file beside the bundles. `fromSibling` makes them import that file, and
- * collects the names in `const { a } = await import('package')`; `onlyThat` builds the file from only those names.
- */
-function sibling(name: string, file: string): { readonly fromSibling: Plugin; readonly onlyThat: Plugin } {
-  const filter = new RegExp(`^${name}$`)
-  const taken = new Set<string>()
-  return {
-    fromSibling: {
-      name: `${name}-from-sibling`,
-      setup(bundler) {
-        bundler.onResolve({ filter }, ({ importer }) => {
-          const names = new RegExp(`const \\{ ([\\w, ]+) \\} = await import\\('${name}'\\)`).exec(
-            readFileSync(importer, 'utf8'),
-          )?.[1]
-          if (names === undefined) {
-            throw new Error(`Cannot build ${importer}: it must import ${name} as const { … } = await import('${name}')`)
-          }
-          for (const each of names.split(', ')) taken.add(each)
-          return { path: file, external: true }
-        })
-      },
-    },
-    onlyThat: {
-      name: `only-what-is-taken-of-${name}`,
-      setup(bundler) {
-        bundler.onResolve(
-          { filter: /.*/ },
-          ({ path, kind }) => kind === 'entry-point' ? { path, namespace: 'taken' } : undefined,
-        )
-        bundler.onLoad(
-          { filter: /.*/, namespace: 'taken' },
-          () => ({ contents: `export { ${[...taken].toSorted().join(', ')} } from '${name}'`, resolveDir: ROOT }),
-        )
-      },
-    },
-  }
 }
 
 /** Drops types in comments that name a file of their package, which `deno publish` would look for. */

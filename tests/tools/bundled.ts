@@ -8,7 +8,7 @@ export interface BundledPackage {
   readonly version: string
   /** An identifier of SPDX. */
   readonly license: string
-  /** The files of dist with its code, sorted. */
+  /** The files of dist with its code, sorted. Chunks, whose names change with each build, are `chunk-*.js`. */
   readonly files: readonly string[]
 }
 
@@ -28,7 +28,7 @@ export class BundledPackages {
       for (const [input, { bytesInOutput }] of Object.entries(inputs)) {
         const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(input)?.[1]
         if (name === undefined || bytesInOutput === 0) continue
-        this.#files.set(name, (this.#files.get(name) ?? new Set()).add(output.split('/').at(-1)!))
+        this.#files.set(name, (this.#files.get(name) ?? new Set()).add(stableName(output)))
       }
     }
   }
@@ -87,6 +87,11 @@ export function bomOf(packages: readonly BundledPackage[], own: Omit<BundledPack
       ...components.map((each) => ({ ref: each['bom-ref'] })),
     ],
   }
+}
+
+/** Returns the name of a file of dist without the hash of a chunk. */
+export function stableName(path: string): string {
+  return path.split('/').at(-1)!.replace(/^chunk-\w+/, 'chunk-*')
 }
 
 export function bundledRows(packages: readonly BundledPackage[]): string[] {

@@ -1,5 +1,5 @@
 /** The rules of CertificateSigningRequests: who asked, and what each subresource writes. Nothing signs them. */
-import { type ApiObject, at, objectAt, putAt, restoreField, str } from '../model/json.ts'
+import { type ApiObject, at, type JsonObject, objectAt, putAt, restoreField, str } from '../model/json.ts'
 import type { PrepareContext, Rules } from '../model/kinds.ts'
 
 export const CERTIFICATE_RULES: Partial<Rules> = {
@@ -9,11 +9,11 @@ export const CERTIFICATE_RULES: Partial<Rules> = {
     restoreField(request, old, 'spec')
     restoreField(request, old, 'status')
   },
-  prepareStatus: (request, old) => restoreField(request, old, 'spec'),
+  prepareStatus: restoreRequest,
   parts: {
     approval: {
-      prepare(request, old) {
-        restoreField(request, old, 'spec')
+      prepare(request, old, context) {
+        restoreRequest(request, old, context)
         putAt(request, ['status', 'certificate'], at(old, 'status', 'certificate'))
       },
       validate: () => [],
@@ -28,4 +28,19 @@ function setRequester(request: ApiObject, { user }: PrepareContext): void {
   for (const field of ['username', 'uid', 'groups', 'extra']) delete spec[field]
   request['spec'] = { ...spec, ...user }
   request['status'] = {}
+}
+
+/** Restores the request, and sets the missing times of conditions. */
+function restoreRequest(request: ApiObject, old: ApiObject, { nowIso }: PrepareContext): void {
+  restoreField(request, old, 'spec')
+  for (const condition of conditionsOf(request)) {
+    condition['lastUpdateTime'] ??= nowIso()
+    condition['lastTransitionTime'] ??= conditionsOf(old).find(({ type, status }) =>
+      type === condition['type'] && status === condition['status']
+    )?.['lastTransitionTime'] ?? nowIso()
+  }
+}
+
+function conditionsOf(request: ApiObject): JsonObject[] {
+  return (at(request, 'status', 'conditions') ?? []) as JsonObject[]
 }

@@ -7,7 +7,8 @@ import { type Context, type FieldValidation, type PodLog, storeKey, toStored } f
 import { builtinKinds } from '../kinds/kinds.ts'
 import { applyDefinition, finalizeDefinition, removeDefinition } from '../controllers/establish.ts'
 import { dispatch } from './dispatch.ts'
-import { answerError, auditIds, encodeAnswer } from '../wire/respond.ts'
+import { acceptsYaml, answerError, auditIds, encodeAnswer } from '../wire/respond.ts'
+import { yamlWriter } from '../wire/yaml.ts'
 import { type ApiObject, newUid } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { countQuotas } from '../controllers/quotas.ts'
@@ -253,6 +254,8 @@ export class ApiServer {
   }
 
   #answer(call: Call): HttpResponse {
+    // Before the request has an effect, as its answer cannot suspend it any more.
+    if (acceptsYaml(call)) yamlWriter()
     return encodeAnswer(call, this.#dispatch(call), this.#newAuditId)
   }
 
@@ -267,6 +270,8 @@ export class ApiServer {
   }
 
   #refuse(call: Call): HttpResponse | undefined {
+    // Its answer might need the writer of YAML, which may not be loaded: then the request itself is refused.
+    if (acceptsYaml(call)) return undefined
     const refused = this.#orError(call, () => void this.#context.access.admit(call))
     return refused && encodeAnswer(call, refused, this.#newAuditId)
   }

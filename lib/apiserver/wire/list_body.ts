@@ -1,7 +1,7 @@
 /** The text of a list, which is made while it is read: no turn is long, and no text of all objects is held. */
 import type { TurnBudget } from '../../async/clock.ts'
 import type { HttpBody } from '../../core/transport.ts'
-import { yamlText } from '../../core/yaml_text.ts'
+import { yamlWriter } from './yaml.ts'
 import type { ApiObject, Json, JsonObject } from '../model/json.ts'
 
 /** The list at one version. Its objects never change. */
@@ -90,6 +90,7 @@ const FORMS: Readonly<Record<TextForm, (list: ObjectList) => Generator<string, v
     yield objects.length > 0 ? '\n  ]\n}' : ']\n}'
   },
   *yaml({ head, field, objects, render }) {
+    const yamlText = yamlWriter()
     const part = (isPart: (name: string) => boolean): string => {
       const fields = Object.entries(head).filter(([name]) => isPart(name))
       return fields.length > 0 ? yamlText(Object.fromEntries(fields)) : ''

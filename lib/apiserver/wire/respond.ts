@@ -1,7 +1,7 @@
 /** Builds answers, in the form that a client accepts: JSON, indented JSON or YAML; objects, tables or metadata. */
 import type { HttpBody, HttpResponse } from '../../core/transport.ts'
 import type { TurnBudget } from '../../async/clock.ts'
-import { yamlText } from '../../core/yaml_text.ts'
+import { yamlWriter } from './yaml.ts'
 import type { Json } from '../model/json.ts'
 import type { Call } from '../model/routes.ts'
 import { notAcceptable, type StatusError } from '../model/status.ts'
@@ -104,6 +104,11 @@ function fitting(warnings: readonly string[]): readonly string[] {
   return warnings.filter((text) => (length += text.length) <= MAX_WARNINGS_LENGTH)
 }
 
+/** Returns whether the answer may be YAML: see {@link yamlWriter}. */
+export function acceptsYaml({ headers: { accept } }: Call): boolean {
+  return accept?.includes('yaml') === true
+}
+
 /** Returns the answer as it is sent. */
 export function encodeAnswer(call: Call, response: HttpResponse, newAuditId: () => string): HttpResponse {
   const headers: Record<string, string> = {
@@ -131,7 +136,7 @@ function styled(body: ObjectBody | ListBody, form: TextForm): HttpBody {
   if (form === 'json') return body
   if (body instanceof ListBody) return body.as(form)
   const value = JSON.parse(body.content) as Json
-  return new TextBody(form === 'yaml' ? yamlText(value) : JSON.stringify(value, null, 2))
+  return new TextBody(form === 'yaml' ? yamlWriter()(value) : JSON.stringify(value, null, 2))
 }
 
 const TRUE: readonly string[] = ['1', 't', 'T', 'TRUE', 'true', 'True']

@@ -6,6 +6,7 @@
  * A value begins with a tag, and the upper half of the tags has small values in itself: numbers, lengths and ids.
  */
 import { setField } from '../../core/clone.ts'
+import { ShapeDictionary, StringDictionary } from './dictionaries.ts'
 
 const NULL = 0
 const FALSE = 1
@@ -41,34 +42,13 @@ const HOLE = '\0'
 /** A shorter name is in many strings by chance. */
 const MIN_NAME = 3
 
-/** The maximum number of strings in the dictionary, and their length. */
-const MAX_STRINGS = 2 ** 15
-const MAX_LENGTH = 64
-/** The maximum number of strings that are remembered as having occurred once. */
-const MAX_SEEN = 4096
-/** The maximum number of different beginnings of shapes. Labels and data of ConfigMaps can have any names. */
-const MAX_NODES = 2 ** 14
-const MAX_FIELDS = 64
 /** The maximum nesting. The API server takes 10,000 levels, at which recursion overflows the stack. */
 const MAX_DEPTH = 500
 
-/** A beginning of a shape: the fields up to one of them. Most often, the next object continues as the last one. */
-interface ShapeNode {
-  readonly names: readonly string[]
-  /** The id of the shape that ends here. -1: none does. */
-  id: number
-  readonly next: Map<string, ShapeNode>
-  last: ShapeNode | undefined
-}
-
 /** Not for concurrent use: a call has no turn of the event loop. */
 export class ObjectCodec {
-  readonly #root: ShapeNode = nodeOf([])
-  #nodes = 1
-  readonly #shapes: (readonly string[])[] = []
-  readonly #strings: string[] = []
-  readonly #ids = new Map<string, number>()
-  readonly #seen = new Set<string>()
+  readonly #shapes = new ShapeDictionary()
+  readonly #strings = new StringDictionary()
   #bytes = new Uint8Array(2 ** 12)
   #at = 0
   /** Of the object that is written or read; empty: in no string. */
@@ -109,7 +89,7 @@ export class ObjectCodec {
       }
       return undefined
     }
-    for (const key of this.#shapes[tag === SHAPED ? this.#readNumber() : tag - LOW_SHAPE]!) {
+    for (const key of this.#shapes.names[tag === SHAPED ? this.#readNumber() : tag - LOW_SHAPE]!) {
       const value = this.#read()
       if (key === name) return value
     }
@@ -150,7 +130,7 @@ export class ObjectCodec {
   #writeFields(fields: Readonly<Record<string, unknown>>, depth: number): boolean {
     if (!isPlain(fields)) return false
     const names = Object.keys(fields)
-    const shape = this.#shapeOf(fields, names)
+    const shape = this.#shapes.idOf(fields, names)
     if (shape >= 0) this.#tagged(SHAPED, LOW_SHAPE, shape)
     else this.#head(FREE, names.filter((name) => fields[name] !== undefined).length)
     for (const name of names) {
@@ -160,26 +140,6 @@ export class ObjectCodec {
       if (!this.#write(value, depth)) return false
     }
     return true
-  }
-
-  /** Returns the id of the shape of these fields; -1 if there are too many shapes. Undefined fields are absent. */
-  #shapeOf(fields: Readonly<Record<string, unknown>>, names: readonly string[]): number {
-    if (names.length > MAX_FIELDS) return -1
-    let node = this.#root
-    for (const name of names) {
-      if (fields[name] === undefined) continue
-      const { names, last } = node
-      let next = last?.names[names.length] === name ? last : node.next.get(name)
-      if (!next) {
-        if (this.#nodes === MAX_NODES) return -1
-        this.#nodes++
-        node.next.set(name, next = nodeOf([...names, name]))
-      }
-      node.last = next
-      node = next
-    }
-    if (node.id < 0) node.id = this.#shapes.push(node.names) - 1
-    return node.id
   }
 
   #writeNumber(value: number): void {
@@ -197,29 +157,15 @@ export class ObjectCodec {
     if (length === 36 && UUID_TEXT.test(text)) return this.#writePairs(UUID, text)
     if (this.#name !== '' && text.includes(this.#name) && !text.includes(HOLE)) {
       if (text === this.#name) return this.#byte(NAME)
-      const id = this.#idOf(text.replace(this.#name, () => HOLE))
+      const id = this.#strings.idOf(text.replace(this.#name, () => HOLE))
       return id === undefined ? this.#writeCharacters(text) : this.#head(NAMED, id)
     }
-    const known = length <= MAX_LENGTH ? this.#ids.get(text) : undefined
+    const known = this.#strings.ids.get(text)
     if (known !== undefined) return this.#tagged(KNOWN, LOW_KNOWN, known)
     if (length === 20 && TIME_TEXT.test(text)) return this.#writePairs(TIME, text)
     if (length < 16 && DIGITS_TEXT.test(text)) return this.#head(DIGITS, Number(text))
-    const id = this.#idOf(text)
+    const id = this.#strings.idOf(text)
     return id === undefined ? this.#writeCharacters(text) : this.#tagged(KNOWN, LOW_KNOWN, id)
-  }
-
-  /** Returns the id of a string in the dictionary, to which it is added when it occurs for the second time. */
-  #idOf(text: string): number | undefined {
-    const known = this.#ids.get(text)
-    if (known !== undefined || text.length > MAX_LENGTH || this.#ids.size === MAX_STRINGS) return known
-    if (this.#seen.delete(text)) {
-      const id = this.#strings.push(text) - 1
-      this.#ids.set(text, id)
-      return id
-    }
-    if (this.#seen.size === MAX_SEEN) this.#seen.clear()
-    this.#seen.add(text)
-    return undefined
   }
 
   #writeCharacters(text: string): void {
@@ -290,7 +236,7 @@ export class ObjectCodec {
 
   #read(): unknown {
     const tag = this.#from[this.#at++]!
-    if (tag >= LOW_KNOWN) return this.#strings[tag - LOW_KNOWN]
+    if (tag >= LOW_KNOWN) return this.#strings.texts[tag - LOW_KNOWN]
     if (tag >= LOW_SHAPE) return this.#readShaped(tag - LOW_SHAPE)
     if (tag >= SHORT_LATIN1) return this.#readLatin1(tag - SHORT_LATIN1)
     if (tag >= SMALL_NUMBER) return tag - SMALL_NUMBER
@@ -317,7 +263,7 @@ export class ObjectCodec {
       case FREE:
         return this.#readFree()
       case KNOWN:
-        return this.#strings[this.#readNumber()]
+        return this.#strings.texts[this.#readNumber()]
       case LATIN1:
         return this.#readLatin1(this.#readNumber())
       case UTF16:
@@ -329,7 +275,7 @@ export class ObjectCodec {
       case NAME:
         return this.#name
       case NAMED:
-        return this.#strings[this.#readNumber()]!.replace(HOLE, () => this.#name)
+        return this.#strings.texts[this.#readNumber()]!.replace(HOLE, () => this.#name)
       default:
         return this.#readPairs(UUID_FORM)
     }
@@ -337,7 +283,7 @@ export class ObjectCodec {
 
   #readShaped(id: number): object {
     const fields: Record<string, unknown> = {}
-    for (const name of this.#shapes[id]!) setField(fields, name, this.#read())
+    for (const name of this.#shapes.names[id]!) setField(fields, name, this.#read())
     return fields
   }
 
@@ -390,10 +336,6 @@ const [UUID_FORM, TIME_FORM] = ['00000000-0000-0000-0000-000000000000', '0000-00
   Uint8Array.from(form, (each) => each.charCodeAt(0))
 ) as [Uint8Array, Uint8Array]
 const DIGITS_TEXT = /^[1-9]\d*$/
-
-function nodeOf(names: readonly string[]): ShapeNode {
-  return { names, id: -1, next: new Map(), last: undefined }
-}
 
 function isPlain(fields: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(fields)

@@ -21,7 +21,7 @@ export const demo: Command = command({
   options: DEV_OPTIONS,
   passes: true,
   async run(options, { parent }) {
-    const own = { name: MANIFEST, objects: await parseManifest(await readExample(MANIFEST), MANIFEST) }
+    const own = { name: MANIFEST, objects: parseManifest(await readExample(MANIFEST), MANIFEST) }
     const others = await readManifests(options.apply)
     // The modules are beside this package, which may be far from the working folder.
     const resolve = (specifier: string): string => import.meta.resolve(specifier)

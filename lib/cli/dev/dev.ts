@@ -14,7 +14,7 @@ import { watchManifests } from './saved_manifests.ts'
 import type { DevOptions } from './options.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
 import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn, rightsIn } from '../api/folder.ts'
-import { contextOf, startEmbeddedApi } from './embedded_api.ts'
+import { contextOf, type EmbeddedApi, startEmbeddedApi } from './embedded_api.ts'
 import { type DevEvent, reporter } from '../api/events.ts'
 import { findRuntime, type FoundRuntime } from '../runtimes.ts'
 import type { Manifest } from '../manifests.ts'
@@ -66,8 +66,7 @@ async function runWith(
   const { options, manifests, denoConfig } = run
   const path = run.folder ?? FOLDER
   const kubeconfig = kubeconfigIn(path)
-  const { port, fresh, noWorkloads } = options
-  if (fresh) await remove(rightsIn(path))
+  if (options.fresh) await remove(rightsIn(path))
   // Loaded only where it is asked for.
   const { serveLoop } = options.ui ? await import('./loop_page.ts') : {}
   const ui = await serveLoop?.({ clock: systemClock, send: (command) => sessions.send(command) })
@@ -86,23 +85,11 @@ async function runWith(
     },
     onStart,
   })
-  const api = await startEmbeddedApi({
-    folder: path,
-    port,
-    fresh,
-    workloads: !noWorkloads,
-    sessions,
-    clock: systemClock,
-    report,
-    model: ui?.model,
-  })
+  const { port, fresh, noWorkloads } = options
+  const shown = { folder: path, sessions, clock: systemClock, report, model: ui?.model }
+  const api = await startEmbeddedApi({ ...shown, port, fresh, workloads: !noWorkloads })
   if (ui) report({ kind: 'page', url: ui.url })
-  const apiOf = (cluster: string | undefined): Api | undefined => {
-    const transport = api.transportOf(cluster)
-    return transport && new Cluster({ name: 'kubeloop-dev', transport }).api
-  }
-  const retried = 'it is saved or the operator restarts'
-  const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, report, retried })
+  const applier = applierTo(api, manifests, report)
   const openAccount = accountsOf({ transportOf: api.transportOf, applier, clock: systemClock, report })
   const runner = new OperatorRunner({
     runtime,
@@ -147,6 +134,19 @@ async function runWith(
     scope.abort()
     await Promise.all([api.close(), ui?.close()])
   }
+}
+
+function applierTo(
+  { transportOf }: Pick<EmbeddedApi, 'transportOf'>,
+  manifests: readonly Manifest[],
+  report: (event: DevEvent) => void,
+): ManifestApplier {
+  const apiOf = (cluster: string | undefined): Api | undefined => {
+    const transport = transportOf(cluster)
+    return transport && new Cluster({ name: 'kubeloop-dev', transport }).api
+  }
+  const retried = 'it is saved or the operator restarts'
+  return new ManifestApplier(manifests, { apiOf, clock: systemClock, report, retried })
 }
 
 /** Returns what suggests a command for each cluster, once. */

@@ -74,9 +74,7 @@ export async function planOf(
   request: PlanRequest & { readonly sources: Sources; readonly notes?: Set<string>; readonly log?: Log },
 ): Promise<{ readonly plan: Plan; readonly record: ClusterRecord }> {
   const { description } = operator
-  const { sources, notes = new Set<string>() } = request
-  const { namespace = sources.config.namespace } = request
-  const { at } = sources
+  const { sources, sources: { at }, notes = new Set<string>(), namespace = sources.config.namespace } = request
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), nowMs: Date.parse(at) })
   const log = request.log ?? consoleLog(clock)
   const stopping = new AbortController()
@@ -88,8 +86,7 @@ export async function planOf(
   const note = (text: string): void => void notes.add(text)
   const all = new Map<string | null, Mirror>()
   const mirrorOf = mirroring(operator, { clock, note, running, sources, activity })
-  const writers = new Writers()
-  const trace = new Trace(clock)
+  const [writers, trace] = [new Writers(), new Trace(clock)]
   let reconciles = 0
   const rights: (AskedRight | AskedPath)[] = []
   const recorder = request.rights
@@ -120,24 +117,20 @@ export async function planOf(
     options: { crds: description.options.crds ?? 'verify', freeze: false, fieldValidation: 'Warn' },
   })
   const [replica] = running.keys()
-  const failed: Plan['failed'][number][] = []
-  const end = { description, clock, log, isLogOwn: true, faults, activity, services, stopping, trace }
-  try {
-    await activity.rest()
-    await clock.advance(toMs(request.time ?? '1s'))
-  } catch (error) {
-    const [message = ''] = messageOf(error).split('; does a reconcile')
-    const hint = error === activity.restless ? '; see --timeout' : ''
-    failed.push({ what: `operator "${description.options.name}"`, error: `${message}${hint}` })
-  }
-  failed.push(...failuresOf(replica!, description, note))
+  const unrest = await restlessness(activity, () => clock.advance(toMs(request.time ?? '1s')))
+  const failed = [
+    ...(unrest === undefined ? [] : [{ what: `operator "${description.options.name}"`, error: unrest }]),
+    ...failuresOf(replica!, description, note),
+  ]
   const found = await plannedChanges(all, writers, {
     manager: description.options.name,
     ...(sources.isLive && { send: sources.connect }),
   })
-  await endings(end).stop().catch((error: unknown) => {
-    if (failed.length === 0) failed.push({ what: 'the stop of the operator', error: messageOf(error) })
-  })
+  await endings({ description, clock, log, isLogOwn: true, faults, activity, services, stopping, trace }).stop().catch(
+    (error: unknown) => {
+      if (failed.length === 0) failed.push({ what: 'the stop of the operator', error: messageOf(error) })
+    },
+  )
   sources.close()
   const mirrors = [...all.values()]
   const plan: Plan = {
@@ -155,6 +148,18 @@ export async function planOf(
   }
   const about = { operator: description.options.name, at, namespace: namespace ?? 'default' }
   return { plan, record: recordOf(about, all) }
+}
+
+/** Lets the operator come to rest, and its time pass. Resolves with the reason if it does not come to rest. */
+async function restlessness(activity: Activity, advance: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await activity.rest()
+    await advance()
+    return undefined
+  } catch (error) {
+    const [message = ''] = messageOf(error).split('; does a reconcile')
+    return `${message}${error === activity.restless ? '; see --timeout' : ''}`
+  }
 }
 
 interface MirrorsOptions {

@@ -1,7 +1,7 @@
 /** Compares what was written with what was there: what an operator creates, changes, deletes and sets as status. */
 import type { ApiObject } from 'kubeloop/apiserver'
 import { jsonEqual } from '../../core/equal.ts'
-import { yamlText } from '../../core/yaml_text.ts'
+import { yamlText } from '../../core/yaml.ts'
 import type { Written } from './mirror.ts'
 import { masked } from './redacted.ts'
 

@@ -28,14 +28,18 @@ export function collect(): void {
 }
 
 /** Returns a function that measures the growth of memory since this call, after garbage collection. */
-export function memoryFromNow(): () => { heapMib: number; peakMib: number } {
+export function memoryFromNow(): () => { heapMib: number; outsideMib: number; peakMib: number } {
   collect()
   const before = process.memoryUsage()
   return () => {
     const peak = process.resourceUsage().maxRSS * 1024
     collect()
-    const { heapUsed } = process.memoryUsage()
-    return { heapMib: (heapUsed - before.heapUsed) / 2 ** 20, peakMib: (peak - before.rss) / 2 ** 20 }
+    const { heapUsed, external } = process.memoryUsage()
+    return {
+      heapMib: (heapUsed - before.heapUsed) / 2 ** 20,
+      outsideMib: (external - before.external) / 2 ** 20,
+      peakMib: (peak - before.rss) / 2 ** 20,
+    }
   }
 }
 

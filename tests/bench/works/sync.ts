@@ -1,16 +1,17 @@
 /**
- * `sync.ts CLUSTER`: measures the cache's first sync, its processor time, heap and peak, the first use of an index, and
- * a list.
+ * `sync.ts CLUSTER [compact]`: measures the cache's first sync, its processor time, heap and peak, the first use of an
+ * index, and a list. With `compact`, the cache keeps its objects as bytes.
  */
 import { argv, cpuUsage, exit } from 'node:process'
 import { Cluster, defineIndex } from 'kubeloop'
+import { compactObjects } from '../../../lib/cache/compact/compact_objects.ts'
 import { clusterOf, Foo, memoryFromNow, print } from './surroundings.ts'
 
 const config = clusterOf(argv[2])
 const memory = memoryFromNow()
 const [began, beganCpu] = [performance.now(), cpuUsage()]
 const cluster = new Cluster({ name: 'bench', config })
-const [informer] = cluster.cache.declare(Foo)
+const [informer] = cluster.cache.declare(Foo, argv[3] === 'compact' ? { objects: compactObjects(undefined) } : {})
 const { signal } = new AbortController()
 const running = cluster.start(signal)
 await Promise.race([cluster.ready(signal), running])

@@ -1,10 +1,10 @@
 /** Cases of the protection against escalation: roles and bindings that grant more than their writer has. */
-import assert from 'node:assert/strict'
-import type { Body, Case } from '../api.ts'
-import { granting, RBAC, type Step, steps, untilAllowed } from './steps.ts'
+import { type Script, script } from '../transcript.ts'
+import { binding, granting, RBAC } from './granting.ts'
 
-const MERGE = 'application/merge-patch+json'
 const GROUP = 'rbac.authorization.k8s.io'
+const ROLES = `${RBAC}/namespaces/{ns}/roles`
+const BINDINGS = `${RBAC}/namespaces/{ns}/rolebindings`
 const GET_MAPS = { verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }
 const GET_SECRETS = { verbs: ['get'], apiGroups: [''], resources: ['secrets'] }
 const WRITE_ROLES = {
@@ -12,125 +12,62 @@ const WRITE_ROLES = {
   apiGroups: [GROUP],
   resources: ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'],
 }
+const AGGREGATION = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
+const LABELLED = { metadata: { labels: { a: 'b' } } }
+const ADMIN = { metadata: { name: '{ns}-b' }, ...binding('ClusterRole', 'cluster-admin') }
 
-/** Returns the message of a user who grants too much. */
-function binding(kind: string, name: string): Body {
-  return { roleRef: { apiGroup: GROUP, kind, name }, subjects: [{ kind: 'User', name: 'u' }] }
-}
-
-async function* asEve(api: Parameters<typeof untilAllowed>[0], rules: readonly Body[]): AsyncGenerator<Step> {
-  yield* granting('$NS-eve', rules)
-  await untilAllowed(api, '$NS-eve', {
-    verb: rules[0].verbs[0],
-    group: rules[0].apiGroups[0],
-    resource: rules[0].resources[0],
-  })
-}
-
-export const ESCALATION_CASES: readonly Case[] = [
-  steps('a role cannot grant rights that its writer does not have', async function* (api) {
-    yield* asEve(api, [GET_MAPS, WRITE_ROLES])
-    const eve = { as: '$NS-eve' }
-    const roles = `${RBAC}/namespaces/$NS/roles`
-    yield { ...eve, path: roles, body: { metadata: { name: 'own' }, rules: [GET_MAPS] } }
-    yield {
-      ...eve,
-      path: roles,
-      body: {
-        metadata: { name: 'more' },
-        rules: [
-          { verbs: ['get', 'create'], apiGroups: [''], resources: ['configmaps', 'secrets'] },
-          { verbs: ['get'], apiGroups: ['apps'], resources: ['deployments'], resourceNames: ['a', 'b'] },
-        ],
-      },
-    }
-    yield { path: `${roles}/more` }
-    yield { ...eve, method: 'PATCH', path: `${roles}/own`, type: MERGE, body: { rules: [GET_SECRETS] } }
-    yield { ...eve, method: 'PATCH', path: `${roles}/own`, type: MERGE, body: { metadata: { labels: { a: 'b' } } } }
-    yield { path: roles, body: { metadata: { name: 'foreign' }, rules: [GET_SECRETS] } }
-    yield {
-      ...eve,
-      method: 'PATCH',
-      path: `${roles}/foreign`,
-      type: MERGE,
-      body: { metadata: { finalizers: ['a.b/c'] } },
-    }
-    yield { ...eve, method: 'PATCH', path: `${roles}/foreign`, type: MERGE, body: { metadata: { labels: { a: 'b' } } } }
-    yield { method: 'PATCH', path: `${roles}/foreign`, type: MERGE, body: { metadata: { finalizers: null } } }
-    yield {
-      ...eve,
-      path: `${RBAC}/clusterroles?dryRun=All`,
-      body: { metadata: { name: '$NS-x' }, rules: [{ verbs: ['get', 'post'], nonResourceURLs: ['/x'] }] },
-    }
-    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] }
-    yield { ...eve, path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-y' }, aggregationRule } }
-    yield { path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-z' }, aggregationRule } }
-    yield {
-      ...eve,
-      method: 'PATCH',
-      path: `${RBAC}/clusterroles/$NS-z`,
-      type: MERGE,
-      body: { aggregationRule: null },
-    }
-    yield {
-      ...eve,
-      method: 'PATCH',
-      path: `${roles}/new?fieldManager=x`,
-      type: 'application/apply-patch+yaml',
-      body: { apiVersion: `${GROUP}/v1`, kind: 'Role', metadata: { name: 'new' }, rules: [GET_SECRETS] },
-    }
-  }),
-  steps('the verb escalate allows to grant more', async function* (api) {
-    yield* asEve(api, [{ ...WRITE_ROLES, verbs: ['create', 'escalate'] }])
-    yield {
-      as: '$NS-eve',
-      path: `${RBAC}/namespaces/$NS/roles`,
-      body: { metadata: { name: 'more' }, rules: [GET_SECRETS] },
-    }
-  }),
-  steps('a binding cannot grant a role whose rights its writer does not have', async function* (api) {
-    yield* asEve(api, [GET_MAPS, WRITE_ROLES])
-    const eve = { as: '$NS-eve' }
-    const bindings = `${RBAC}/namespaces/$NS/rolebindings`
-    yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding('ClusterRole', 'cluster-admin') } }
-    yield {
-      ...eve,
-      path: `${RBAC}/clusterrolebindings`,
-      body: { metadata: { name: '$NS-b' }, ...binding('ClusterRole', 'cluster-admin') },
-    }
-    for (const kind of ['Role', 'ClusterRole']) {
-      yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding(kind, 'gone') } }
-    }
-    yield { ...eve, path: `${RBAC}/namespaces/$NS/roles`, body: { metadata: { name: 'own' }, rules: [GET_MAPS] } }
-    await untilBound(api)
-    yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding('Role', 'own') } }
-  }),
-  steps('the verb bind allows to bind a role', async function* (api) {
-    yield { path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-role' }, rules: [GET_SECRETS] } }
-    yield* asEve(api, [
+export const ESCALATION_CASES: readonly Script[] = [
+  script('a role cannot grant rights that its writer does not have', [
+    ...granting('{ns}-eve', [GET_MAPS, WRITE_ROLES]),
+    [`{ns}-eve: POST ${ROLES}`, { metadata: { name: 'own' }, rules: [GET_MAPS] }],
+    [`{ns}-eve: POST ${ROLES}`, {
+      metadata: { name: 'more' },
+      rules: [
+        { verbs: ['get', 'create'], apiGroups: [''], resources: ['configmaps', 'secrets'] },
+        { verbs: ['get'], apiGroups: ['apps'], resources: ['deployments'], resourceNames: ['a', 'b'] },
+      ],
+    }],
+    `GET ${ROLES}/more`,
+    [`{ns}-eve: MERGE ${ROLES}/own`, { rules: [GET_SECRETS] }],
+    [`{ns}-eve: MERGE ${ROLES}/own`, LABELLED],
+    [`POST ${ROLES}`, { metadata: { name: 'foreign' }, rules: [GET_SECRETS] }],
+    [`{ns}-eve: MERGE ${ROLES}/foreign`, { metadata: { finalizers: ['a.b/c'] } }],
+    [`{ns}-eve: MERGE ${ROLES}/foreign`, LABELLED],
+    [`MERGE ${ROLES}/foreign`, { metadata: { finalizers: null } }],
+    [`{ns}-eve: POST ${RBAC}/clusterroles?dryRun=All`, {
+      metadata: { name: '{ns}-x' },
+      rules: [{ verbs: ['get', 'post'], nonResourceURLs: ['/x'] }],
+    }],
+    [`{ns}-eve: POST ${RBAC}/clusterroles`, { metadata: { name: '{ns}-y' }, ...AGGREGATION }],
+    [`POST ${RBAC}/clusterroles`, { metadata: { name: '{ns}-z' }, ...AGGREGATION }],
+    [`{ns}-eve: MERGE ${RBAC}/clusterroles/{ns}-z`, { aggregationRule: null }],
+    [`{ns}-eve: APPLY ${ROLES}/new?fieldManager=x`, {
+      apiVersion: `${GROUP}/v1`,
+      kind: 'Role',
+      metadata: { name: 'new' },
+      rules: [GET_SECRETS],
+    }],
+  ]),
+  script('the verb escalate allows to grant more', [
+    ...granting('{ns}-eve', [{ ...WRITE_ROLES, verbs: ['create', 'escalate'] }]),
+    [`{ns}-eve: POST ${ROLES}`, { metadata: { name: 'more' }, rules: [GET_SECRETS] }],
+  ]),
+  script('a binding cannot grant a role whose rights its writer does not have', [
+    ...granting('{ns}-eve', [GET_MAPS, WRITE_ROLES]),
+    [`{ns}-eve: POST ${BINDINGS}`, ADMIN],
+    [`{ns}-eve: POST ${RBAC}/clusterrolebindings`, ADMIN],
+    [`{ns}-eve: POST ${BINDINGS}`, { metadata: { name: 'b' }, ...binding('Role', 'gone') }],
+    [`{ns}-eve: POST ${BINDINGS}`, { metadata: { name: 'b' }, ...binding('ClusterRole', 'gone') }],
+    [`{ns}-eve: POST ${ROLES}`, { metadata: { name: 'own' }, rules: [GET_MAPS] }],
+    [`{ns}-eve: POST ${BINDINGS}`, { metadata: { name: 'b' }, ...binding('Role', 'own') }, { until: '201' }],
+  ]),
+  script('the verb bind allows to bind a role', [
+    [`POST ${RBAC}/clusterroles`, { metadata: { name: '{ns}-role' }, rules: [GET_SECRETS] }],
+    ...granting('{ns}-eve', [
       { ...WRITE_ROLES, verbs: ['create'] },
-      { verbs: ['bind'], apiGroups: [GROUP], resources: ['clusterroles'], resourceNames: ['$NS-role'] },
-    ])
-    const body = { metadata: { name: 'b' }, ...binding('ClusterRole', '$NS-role') }
-    yield { as: '$NS-eve', path: `${RBAC}/namespaces/$NS/rolebindings`, body }
-    yield {
-      as: '$NS-eve',
-      path: `${RBAC}/namespaces/$NS/rolebindings`,
-      body: { metadata: { name: 'c' }, ...binding('ClusterRole', 'cluster-admin') },
-    }
-  }),
+      { verbs: ['bind'], apiGroups: [GROUP], resources: ['clusterroles'], resourceNames: ['{ns}-role'] },
+    ]),
+    [`{ns}-eve: POST ${BINDINGS}`, { metadata: { name: 'b' }, ...binding('ClusterRole', '{ns}-role') }],
+    [`{ns}-eve: POST ${BINDINGS}`, ADMIN],
+  ]),
 ]
-
-/** A real server reads the new role from a cache. */
-async function untilBound(api: Parameters<typeof untilAllowed>[0]): Promise<void> {
-  for (let tries = 0; tries < 2000; tries++) {
-    const answer = await api.request(
-      'POST',
-      `${RBAC}/namespaces/${api.namespace}/rolebindings?dryRun=All`,
-      { metadata: { name: 'b' }, ...binding('Role', 'own') },
-      { headers: { 'impersonate-user': `${api.namespace}-eve` } },
-    )
-    if (answer.status === 201) return
-  }
-  assert.fail('the role was never found')
-}

@@ -1,62 +1,53 @@
 /** Cases of impersonation. */
-import type { Case } from '../api.ts'
-import { ACCOUNTS, AUTHENTICATION, granting, type Step, steps, untilAllowed } from './steps.ts'
+import { type Script, script, type Step } from '../transcript.ts'
+import { AUTHENTICATION, granting } from './granting.ts'
 
 const WHO = `${AUTHENTICATION}/selfsubjectreviews`
-const GET_MAPS = { verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }
-const GET_MAPS_ACTION = { verb: 'get', resource: 'configmaps' }
 
-function who(headers: Record<string, string>): Step {
-  return { path: WHO, body: {}, headers, show: 'status' }
+/** Shows the user of a request with headers, whose names begin with `impersonate-`. */
+function who(names: Readonly<Record<string, string>>, more: Readonly<Record<string, string>> = {}): Step {
+  const headers = Object.fromEntries(Object.entries(names).map(([name, value]) => [`impersonate-${name}`, value]))
+  return [`POST ${WHO} ? status`, {}, { headers: { ...headers, ...more } }]
 }
 
-export const IMPERSONATION_CASES: readonly Case[] = [
-  steps('the headers of impersonation set the caller', [
-    who({ 'impersonate-user': 'jane' }),
-    who({ 'impersonate-user': 'jane', 'impersonate-group': 'g1', 'impersonate-uid': 'u1' }),
-    who({ 'impersonate-user': 'jane', 'impersonate-group': 'system:authenticated' }),
-    who({
-      'impersonate-user': 'jane',
-      'impersonate-extra-acme.com%2fproject': 'p',
-      'impersonate-extra-acme.com%2Fa': 'q',
-    }),
-    who({ 'impersonate-user': 'jane', 'impersonate-extra-a': 'p', 'impersonate-extra-%61': 'p' }),
-    who({ 'impersonate-user': 'system:serviceaccount:default:foo' }),
-    who({ 'impersonate-user': 'system:serviceaccount:a:b', 'impersonate-group': 'g' }),
+export const IMPERSONATION_CASES: readonly Script[] = [
+  script('the headers of impersonation set the caller', [
+    who({ user: 'jane' }),
+    who({ user: 'jane', group: 'g1', uid: 'u1' }),
+    who({ user: 'jane', group: 'system:authenticated' }),
+    who({ user: 'jane', 'extra-acme.com%2fproject': 'p', 'extra-acme.com%2Fa': 'q' }),
+    who({ user: 'jane', 'extra-a': 'p', 'extra-%61': 'p' }),
+    who({ user: 'system:serviceaccount:default:foo' }),
+    who({ user: 'system:serviceaccount:a:b', group: 'g' }),
   ]),
-  steps('impersonation without a user is refused', [
-    { path: WHO, body: {}, headers: { 'impersonate-group': 'g1' } },
-    { path: WHO, body: {}, headers: { 'impersonate-uid': 'u' } },
-    { path: WHO, body: {}, headers: { 'impersonate-extra-x': 'v' } },
-    { path: '/version', headers: { 'impersonate-user': '' } },
+  script('impersonation without a user is refused', [
+    who({ group: 'g1' }),
+    who({ uid: 'u' }),
+    who({ 'extra-x': 'v' }),
+    ['GET /version', undefined, { headers: { 'impersonate-user': '' } }],
   ]),
-  steps('an impersonated anonymous user has only public rights', [
-    { path: '/version', as: 'system:anonymous' },
-    { path: '/healthz', as: 'system:anonymous' },
-    { path: '/api', as: 'system:anonymous' },
-    { path: WHO, body: {}, as: 'system:anonymous' },
-    { path: WHO, body: {}, headers: { 'impersonate-user': 'jane', 'impersonate-group': 'system:unauthenticated' } },
+  script('an impersonated anonymous user has only public rights', [
+    'system:anonymous: GET /version',
+    'system:anonymous: GET /healthz',
+    'system:anonymous: GET /api',
+    [`system:anonymous: POST ${WHO}`, {}],
+    who({ user: 'jane', group: 'system:unauthenticated' }),
   ]),
-  steps('impersonation requires rights for the user, the groups and the rest', async function* (api) {
-    yield { path: ACCOUNTS, body: { metadata: { name: 'joe' } } }
-    yield* granting('system:serviceaccount:$NS:joe', [
-      GET_MAPS,
+  script('impersonation requires rights for the user, the groups and the rest', [
+    ['POST ns/serviceaccounts', { metadata: { name: 'joe' } }],
+    ...granting('system:serviceaccount:{ns}:joe', [
+      { verbs: ['get'], apiGroups: [''], resources: ['configmaps'] },
       { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: ['jane'] },
       { verbs: ['impersonate'], apiGroups: [''], resources: ['groups'], resourceNames: ['g1'] },
-    ])
-    await untilAllowed(api, 'system:serviceaccount:$NS:joe', GET_MAPS_ACTION)
-    const { status } = yield { path: `${ACCOUNTS}/joe/token`, body: {} }
-    const authorization = `Bearer ${status.token}`
-    const as = (headers: Record<string, string>): Pick<Step, 'path' | 'body' | 'headers'> => ({
-      path: WHO,
-      body: {},
-      headers: { authorization, ...headers },
-    })
-    yield as({ 'impersonate-user': 'jim' })
-    yield { ...as({ 'impersonate-user': 'jane' }), show: 'status.userInfo.username' }
-    yield { ...as({ 'impersonate-user': 'jane', 'impersonate-group': 'g1' }), show: 'status.userInfo.groups' }
-    yield as({ 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' })
-    yield as({ 'impersonate-user': 'jane', 'impersonate-uid': 'x' })
-    yield as({ 'impersonate-user': 'jane', 'impersonate-extra-a.com%2fb': 'x' })
-  }),
+    ]),
+    ['POST ns/serviceaccounts/joe/token', {}],
+    ...[
+      { user: 'jim' },
+      { user: 'jane' },
+      { user: 'jane', group: 'g1' },
+      { user: 'jane', group: 'system:masters' },
+      { user: 'jane', uid: 'x' },
+      { user: 'jane', 'extra-a.com%2fb': 'x' },
+    ].map((names) => who(names, { authorization: 'Bearer {4.status.token}' })),
+  ]),
 ]

@@ -1,121 +1,100 @@
 /** Cases of authorization: refused requests, and what the rules of roles allow. */
-import type { Case } from '../api.ts'
-import { granting, PODS, type Step, steps, untilAllowed } from './steps.ts'
-
-const MERGE = 'application/merge-patch+json'
+import { cm, type Script, script, type Step } from '../transcript.ts'
+import { granting } from './granting.ts'
 
 /** Requests of a user without rights. */
-const REFUSED: readonly (readonly ['GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string])[] = [
-  ['GET', '/foo'],
-  ['GET', '/<a>&'],
-  ['POST', '/api/v1'],
-  ['GET', PODS],
-  ['GET', `${PODS}?watch=true`],
-  ['GET', `${PODS}?watch=false`],
-  ['GET', `${PODS}?watch`],
-  ['GET', `${PODS}/x`],
-  ['GET', `${PODS}/x?watch=true`],
-  ['POST', PODS],
-  ['PUT', `${PODS}/x`],
-  ['PATCH', `${PODS}/x/status`],
-  ['DELETE', `${PODS}/x`],
-  ['DELETE', PODS],
-  ['GET', `${PODS}/x/log`],
-  ['POST', `${PODS}/x/eviction`],
-  ['GET', '/api/v1/nodes'],
-  ['GET', '/api/v1/pods'],
-  ['GET', '/api/v1/pods/'],
-  ['GET', '/api/v1/watch/pods'],
-  ['GET', '/api/v1/pods?fieldSelector=metadata.name%3Dx'],
-  ['GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Da,metadata.name%3D%3Dx&watch=1'],
-  ['GET', '/api/v1/namespaces/$NS'],
-  ['GET', '/api/v1/namespaces'],
-  ['GET', '/api/v1/namespaces/$NS/status'],
-  ['POST', '/api/v1/namespaces/$NS/finalize'],
-  ['GET', '/api/v1/namespaces/$NS/services/a:80/proxy/x/y'],
-  ['GET', '/api/v1/proxy/namespaces/x'],
-  ['GET', '/apis/apps/v1/namespaces/x/deployments/y/scale'],
-  ['GET', '/apis/foo.com/v1/bars'],
+const REFUSED: readonly string[] = [
+  'GET /foo',
+  'GET /<a>&',
+  'POST /api/v1',
+  'GET ns/pods',
+  'GET ns/pods?watch=true',
+  'GET ns/pods?watch=false',
+  'GET ns/pods?watch',
+  'GET ns/pods/x',
+  'GET ns/pods/x?watch=true',
+  'POST ns/pods',
+  'PUT ns/pods/x',
+  'PATCH ns/pods/x/status',
+  'DELETE ns/pods/x',
+  'DELETE ns/pods',
+  'GET ns/pods/x/log',
+  'POST ns/pods/x/eviction',
+  'GET /api/v1/nodes',
+  'GET /api/v1/pods',
+  'GET /api/v1/pods/',
+  'GET /api/v1/watch/pods',
+  'GET /api/v1/pods?fieldSelector=metadata.name%3Dx',
+  'GET /api/v1/pods?fieldSelector=spec.nodeName%3Da,metadata.name%3D%3Dx&watch=1',
+  'GET /api/v1/namespaces/{ns}',
+  'GET /api/v1/namespaces',
+  'GET /api/v1/namespaces/{ns}/status',
+  'POST /api/v1/namespaces/{ns}/finalize',
+  'GET /api/v1/namespaces/{ns}/services/a:80/proxy/x/y',
+  'GET /api/v1/proxy/namespaces/x',
+  'GET /apis/apps/v1/namespaces/x/deployments/y/scale',
+  'GET /apis/foo.com/v1/bars',
 ]
 
-const MAPS = '/api/v1/namespaces/$NS/configmaps'
 const GET_MAPS = { verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }
-export const RIGHT_CASES: readonly Case[] = [
-  steps(
+const LEASE = '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/new'
+
+export const RIGHT_CASES: readonly Script[] = [
+  script(
     'a request without the right is refused with its verb, resource and place',
-    REFUSED.map(([method, path]): Step => ({
-      method,
-      path,
-      ...(['POST', 'PUT', 'PATCH'].includes(method) && { body: {} }),
-      as: 'jane',
-    })),
+    REFUSED.map((line): Step => [`jane: ${line}`, /^P/.test(line) ? {} : undefined]),
   ),
-  steps('every user may read the discovery documents', [
-    { path: '/api', as: 'jane' },
-    { path: '/api/v1', as: 'jane' },
-    { path: '/apis/apps/v1', as: 'jane' },
-    { path: '/openapi/v3', as: 'jane' },
-    { path: '/version', as: 'jane' },
+  script(
+    'every user may read the discovery documents',
+    ['/api', '/api/v1', '/apis/apps/v1', '/openapi/v3', '/version'].map((path) => `jane: GET ${path}`),
+  ),
+  script('a refused request stores nothing', [
+    ['jane: POST cm', cm('a')],
+    'GET cm/a',
+    ['POST cm', cm('a')],
+    'jane: DELETE cm/a',
+    'jane: DELETE cm',
+    'GET cm/a',
   ]),
-  steps('a refused request stores nothing', [
-    { path: MAPS, body: { metadata: { name: 'a' } }, as: 'jane' },
-    { path: `${MAPS}/a` },
-    { path: MAPS, body: { metadata: { name: 'a' } } },
-    { method: 'DELETE', path: `${MAPS}/a`, as: 'jane' },
-    { method: 'DELETE', path: MAPS, as: 'jane' },
-    { path: `${MAPS}/a` },
-  ]),
-  steps('rights are by verb, group, resource, subresource, name and namespace', async function* (api) {
-    yield* granting('$NS-ann', [
+  script('rights are by verb, group, resource, subresource, name and namespace', [
+    ...granting('{ns}-ann', [
       { verbs: ['get', 'patch'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'] },
       { verbs: ['*'], apiGroups: ['apps'], resources: ['*/scale'] },
-    ])
-    await untilAllowed(api, '$NS-ann', { verb: 'get', resource: 'configmaps', name: 'a' })
-    const ann = { as: '$NS-ann' }
-    yield { path: MAPS, body: { metadata: { name: 'a' } } }
-    yield { ...ann, path: `${MAPS}/a` }
-    yield { ...ann, path: `${MAPS}/b` }
-    yield { ...ann, path: MAPS }
-    yield { ...ann, path: `${MAPS}?fieldSelector=metadata.name%3Da` }
-    yield { ...ann, method: 'PATCH', path: `${MAPS}/a`, body: { data: { k: 'w' } }, type: MERGE }
-    yield { ...ann, method: 'PUT', path: `${MAPS}/a`, body: { metadata: { name: 'a' } } }
-    const deployments = '/apis/apps/v1/namespaces/$NS/deployments'
-    yield { ...ann, path: `${deployments}/x/scale` }
-    yield { ...ann, path: `${deployments}/x` }
-    yield { ...ann, path: `${deployments}/x/status` }
-  }),
-  steps('a name in the rule allows a list of that name', async function* (api) {
-    yield* granting('$NS-ann', [{ verbs: ['list'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'] }])
-    await untilAllowed(api, '$NS-ann', { verb: 'list', resource: 'configmaps', name: 'a' })
-    yield { as: '$NS-ann', path: `${MAPS}?fieldSelector=metadata.name%3Da` }
-    yield { as: '$NS-ann', path: `${MAPS}?fieldSelector=metadata.name%3Db` }
-    yield { as: '$NS-ann', path: MAPS }
-  }),
-  steps('rights for URLs may end with a star', async function* (api) {
-    yield* granting('$NS-ann', [
-      GET_MAPS,
-      { verbs: ['get'], nonResourceURLs: ['/nothing/*'] },
-    ])
-    await untilAllowed(api, '$NS-ann', { verb: 'get', resource: 'configmaps' })
-    yield { as: '$NS-ann', path: '/nothing/here' }
-    yield { as: '$NS-ann', path: '/nothing' }
-    yield { as: '$NS-ann', path: '/other' }
-  }),
-  steps('an apply that creates also requires the right to create', async function* (api) {
-    yield* granting('$NS-ann', [{ verbs: ['patch'], apiGroups: [''], resources: ['configmaps'] }])
-    await untilAllowed(api, '$NS-ann', { verb: 'patch', resource: 'configmaps' })
-    const apply = { method: 'PATCH', type: 'application/apply-patch+yaml', as: '$NS-ann' } as const
-    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }
-    yield { ...apply, path: `${MAPS}/a?fieldManager=x`, body }
-    yield { path: MAPS, body: { metadata: { name: 'a' } } }
-    yield { ...apply, path: `${MAPS}/a?fieldManager=x`, body }
-  }),
-  steps('a PUT that creates also requires the right to create', async function* (api) {
-    const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] }
-    yield* granting('$NS-ann', [{ verbs: ['update', 'patch'], ...leases }])
-    await untilAllowed(api, '$NS-ann', { verb: 'update', group: 'coordination.k8s.io', resource: 'leases' })
-    const path = '/apis/coordination.k8s.io/v1/namespaces/$NS/leases/new'
-    yield { as: '$NS-ann', method: 'PUT', path, body: { metadata: { name: 'new' } } }
-    yield { as: '$NS-ann', method: 'PATCH', path, type: MERGE, body: {} }
-  }),
+    ]),
+    ['POST cm', cm('a')],
+    '{ns}-ann: GET cm/a',
+    '{ns}-ann: GET cm/b',
+    '{ns}-ann: GET cm',
+    '{ns}-ann: GET cm?fieldSelector=metadata.name%3Da',
+    ['{ns}-ann: MERGE cm/a', { data: { k: 'w' } }],
+    ['{ns}-ann: PUT cm/a', cm('a')],
+    '{ns}-ann: GET deploy/x/scale',
+    '{ns}-ann: GET deploy/x',
+    '{ns}-ann: GET deploy/x/status',
+  ]),
+  script('a name in the rule allows a list of that name', [
+    ...granting('{ns}-ann', [{ verbs: ['list'], apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'] }]),
+    '{ns}-ann: GET cm?fieldSelector=metadata.name%3Da',
+    '{ns}-ann: GET cm?fieldSelector=metadata.name%3Db',
+    '{ns}-ann: GET cm',
+  ]),
+  script('rights for URLs may end with a star', [
+    ...granting('{ns}-ann', [GET_MAPS, { verbs: ['get'], nonResourceURLs: ['/nothing/*'] }]),
+    '{ns}-ann: GET /nothing/here',
+    '{ns}-ann: GET /nothing',
+    '{ns}-ann: GET /other',
+  ]),
+  script('an apply that creates also requires the right to create', [
+    ...granting('{ns}-ann', [{ verbs: ['patch'], apiGroups: [''], resources: ['configmaps'] }]),
+    ['{ns}-ann: APPLY cm/a?fieldManager=x', cm('a')],
+    ['POST cm', { metadata: { name: 'a' } }],
+    ['{ns}-ann: APPLY cm/a?fieldManager=x', cm('a')],
+  ]),
+  script('a PUT that creates also requires the right to create', [
+    ...granting('{ns}-ann', [
+      { verbs: ['update', 'patch'], apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
+    ]),
+    [`{ns}-ann: PUT ${LEASE}`, { metadata: { name: 'new' } }],
+    [`{ns}-ann: MERGE ${LEASE}`, {}],
+  ]),
 ]

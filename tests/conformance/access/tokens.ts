@@ -1,201 +1,155 @@
 /** Cases of the tokens of service accounts. */
-import assert from 'node:assert/strict'
-import type { Body, Case } from '../api.ts'
-import { ACCOUNTS, AUTHENTICATION, pod, PODS, send, type Step, steps } from './steps.ts'
+import type { Body } from '../api.ts'
+import { type Script, script, type Step } from '../transcript.ts'
+import { AUTHENTICATION, pod } from './granting.ts'
 
 const ISSUER = 'https://kubernetes.default.svc.cluster.local'
-const TOKEN = `${ACCOUNTS}/a/token`
-const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:$NS', 'system:authenticated']
-const ACCOUNT: Step = { path: ACCOUNTS, body: { metadata: { name: 'a' } } }
+const TOKEN = 'POST ns/serviceaccounts/a/token'
+const ACCOUNT: Step = ['POST ns/serviceaccounts ? metadata.uid', { metadata: { name: 'a' } }]
+const WHO = `POST ${AUTHENTICATION}/selfsubjectreviews`
 
-function claimsOf(token: string): Body {
-  const part = token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/')
-  return JSON.parse(atob(part))
+/** Adds the claims of a token, with its times as durations. */
+function withClaims(body: Body): Body {
+  const part = body.status.token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/')
+  const { 'kubernetes.io': of, iat, nbf, exp, ...claims } = JSON.parse(atob(part))
+  const warnafter = of.warnafter && of.warnafter - iat
+  return {
+    ...body,
+    claims: { ...claims, exp: exp - iat, nbf: nbf - iat },
+    of: { ...of, warnafter },
+    token: { uid: claims.jti },
+  }
 }
 
-function request(spec: Body, more: Partial<Step> = {}): Step {
-  return { path: TOKEN, body: { spec }, ...more }
+/** Adds the token with another signature. */
+const withOther = (body: Body): Body => ({
+  ...body,
+  other: body.status.token.replace(
+    /\.(.)([^.]*)$/,
+    (_: string, first: string, rest: string) => `.${first === 'A' ? 'B' : 'A'}${rest}`,
+  ),
+})
+/** Adds the id of the token of a request. */
+const withId = (body: Body): Body => {
+  const [id] = body.status.userInfo.extra['authentication.kubernetes.io/credential-id']
+  return { ...body, token: { uid: id.replace('JTI=', '') } }
 }
 
-function review(token: string, spec: Body): Step {
-  return { path: `${AUTHENTICATION}/tokenreviews`, body: { spec: { token, ...spec } }, show: 'status' }
-}
+/** Requests a token, and shows parts of the answer and of its claims. */
+const request = (spec: Body, shows = ''): Step => [`${TOKEN}${shows && ` ? ${shows}`}`, { spec }, {
+  ...(shows && { look: withClaims }),
+}]
+const bound = (kind: string, name: string, more: Body = {}): Body => ({
+  boundObjectRef: { kind, apiVersion: 'v1', name, ...more },
+})
+const bearing = (token: string, line: string, body?: Body): Step => [line, body, {
+  headers: { authorization: `Bearer ${token}` },
+}]
+const review = (token: string, spec: Body = {}): Step => [
+  `POST ${AUTHENTICATION}/tokenreviews ? status.user.uid status`,
+  { spec: { token, ...spec } },
+]
+/** A real server checks a bound object in a cache. A refusal is not cached, so the token must not be used before. */
+const refused = (token: string): Step[] => [['GET /version ? major', undefined, { times: 200 }], review(token)]
 
-export const TOKEN_CASES: readonly Case[] = [
-  steps('a TokenRequest returns a token with its claims', async function* (api) {
-    const account = yield ACCOUNT
-    const body = yield { path: TOKEN, body: {} }
-    assert.deepEqual([body.kind, body.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1'])
-    const { creationTimestamp, managedFields, ...metadata } = body.metadata
-    assert.deepEqual(metadata, { name: 'a', namespace: api.namespace, uid: account.metadata.uid })
-    assert.ok(creationTimestamp)
-    assert.deepEqual(managedFields[0].fieldsV1, { 'f:spec': { 'f:expirationSeconds': {} } })
-    assert.equal(managedFields[0].subresource, 'token')
-    assert.deepEqual(body.spec, { audiences: [ISSUER], expirationSeconds: 3600, boundObjectRef: null })
-    assert.match(body.status.token, /^[\w-]+\.[\w-]+\.[\w-]+$/)
-    const { exp, iat, nbf, jti, ...claims } = claimsOf(body.status.token)
-    assert.deepEqual(claims, {
-      aud: [ISSUER],
-      iss: ISSUER,
-      sub: `system:serviceaccount:${api.namespace}:a`,
-      'kubernetes.io': { namespace: api.namespace, serviceaccount: { name: 'a', uid: account.metadata.uid } },
-    })
-    assert.equal(exp - iat, 3600)
-    assert.equal(nbf, iat)
-    assert.match(jti, /^[\da-f-]{36}$/)
-    assert.equal(typeof body.status.expirationTimestamp, 'string')
-    yield { path: `${TOKEN}?dryRun=All`, body: {} }
-  }),
-  steps('the audiences and the expiration of a token can be chosen', [
+export const TOKEN_CASES: readonly Script[] = [
+  script('a TokenRequest returns a token with its claims', [
     ACCOUNT,
-    request({ audiences: ['x', 'y'], expirationSeconds: 601 }, {
-      check(body) {
-        const { aud, exp, iat } = claimsOf(body.status.token)
-        assert.deepEqual(aud, ['x', 'y'])
-        assert.equal(exp - iat, 601)
-      },
-      show: 'spec.audiences spec.expirationSeconds',
-    }),
-    request({ audiences: [] }, { show: 'spec.audiences' }),
+    [
+      `${TOKEN} ? kind apiVersion metadata.uid metadata.name metadata.creationTimestamp metadata.managedFields spec claims of.serviceaccount.uid of`,
+      {},
+      { look: withClaims },
+    ],
+    [`${TOKEN}?dryRun=All`, {}],
+  ]),
+  script('the audiences and the expiration of a token can be chosen', [
+    ACCOUNT,
+    request({ audiences: ['x', 'y'], expirationSeconds: 601 }, 'spec.audiences spec.expirationSeconds claims'),
+    request({ audiences: [] }, 'spec.audiences'),
     request({ expirationSeconds: 4294967296 }),
   ]),
-  steps('an invalid TokenRequest is refused', [
+  script('an invalid TokenRequest is refused', [
     ACCOUNT,
     request({ expirationSeconds: 599 }),
     request({ expirationSeconds: 4294967297 }),
-    { path: TOKEN, body: { metadata: { name: 'b' } } },
-    { path: TOKEN, body: { metadata: { uid: 'x' } } },
-    { path: `${ACCOUNTS}/none/token`, body: {} },
-    { path: TOKEN },
-    { path: TOKEN, method: 'PUT', body: {} },
+    [TOKEN, { metadata: { name: 'b' } }],
+    [TOKEN, { metadata: { uid: 'x' } }],
+    ['POST ns/serviceaccounts/none/token', {}],
+    'GET ns/serviceaccounts/a/token',
+    ['PUT ns/serviceaccounts/a/token', {}],
   ]),
-  steps('a token can be bound to a pod, a secret or a node', async function* (api) {
-    yield ACCOUNT
-    const { metadata: { uid } } = yield { path: PODS, body: pod('p', { serviceAccountName: 'a' }) }
-    const bound = (kind: string, name: string, more: Body = {}): Body => ({
-      boundObjectRef: { kind, apiVersion: 'v1', name, ...more },
-    })
-    const body = yield request(bound('Pod', 'p'), {
-      show: 'spec.boundObjectRef.kind spec.boundObjectRef.apiVersion spec.boundObjectRef.name',
-    })
-    assert.deepEqual(claimsOf(body.status.token)['kubernetes.io'].pod, { name: 'p', uid })
-    const secret = yield { path: '/api/v1/namespaces/$NS/secrets', body: { metadata: { name: 's' } } }
-    const withSecret = yield request(bound('Secret', 's'))
-    assert.deepEqual(claimsOf(withSecret.status.token)['kubernetes.io'].secret, { name: 's', uid: secret.metadata.uid })
-    const node = yield { path: '/api/v1/nodes', body: { metadata: { name: '$NS' } } }
-    const withNode = yield request(bound('Node', '$NS'))
-    assert.deepEqual(claimsOf(withNode.status.token)['kubernetes.io'].node, {
-      name: api.namespace,
-      uid: node.metadata.uid,
-    })
-    yield request(bound('Pod', 'p', { uid: 'x' }))
-    yield request(bound('Pod', 'none'))
-    yield request(bound('ConfigMap', 'x'))
-    yield request({ boundObjectRef: { kind: 'Foo', apiVersion: 'a/b/c', name: 'x' } })
-    yield { path: PODS, body: pod('q', { serviceAccountName: 'other' }) }
-    yield request(bound('Pod', 'q'))
+  script('a token can be bound to a pod, a secret or a node', [
+    ACCOUNT,
+    ['POST ns/pods ? metadata.uid', pod('p', { serviceAccountName: 'a' })],
+    request(bound('Pod', 'p'), 'spec.boundObjectRef of.pod.uid of'),
+    ['POST ns/secrets ? metadata.uid', { metadata: { name: 's' } }],
+    request(bound('Secret', 's'), 'of.secret.uid of'),
+    ['POST /api/v1/nodes ? metadata.uid', { metadata: { name: '{ns}' } }],
+    request(bound('Node', '{ns}'), 'of.node.uid of'),
+    request(bound('Pod', 'p', { uid: 'x' })),
+    request(bound('Pod', 'none')),
+    request(bound('ConfigMap', 'x')),
+    request({ boundObjectRef: { kind: 'Foo', apiVersion: 'a/b/c', name: 'x' } }),
+    ['POST ns/pods', pod('q', { serviceAccountName: 'other' })],
+    request(bound('Pod', 'q')),
     // Requested by kubelets for pods of old clients: the token lives for a year.
-    const long = yield request({ ...bound('Pod', 'p'), expirationSeconds: 3607 })
-    const claims = claimsOf(long.status.token)
-    assert.equal(claims.exp - claims.iat, 365 * 24 * 3600)
-    assert.equal(claims['kubernetes.io'].warnafter - claims.iat, 3607)
-    assert.equal(long.spec.expirationSeconds, 3607)
-    const other = claimsOf(
-      (yield request({ ...bound('Pod', 'p'), audiences: ['x'], expirationSeconds: 3607 })).status.token,
-    )
-    assert.equal(other.exp - other.iat, 3607)
-  }),
-  steps('the claims of a bound pod name its node', async function* (api) {
-    yield ACCOUNT
-    const node = yield { path: '/api/v1/nodes', body: { metadata: { name: '$NS-n' } } }
-    yield { path: PODS, body: pod('p', { serviceAccountName: 'a', nodeName: '$NS-n' }) }
-    const { status } = yield request({ boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
-    assert.deepEqual(claimsOf(status.token)['kubernetes.io'].node, {
-      name: `${api.namespace}-n`,
-      uid: node.metadata.uid,
-    })
-    const who = yield {
-      path: `${AUTHENTICATION}/selfsubjectreviews`,
-      body: {},
-      headers: { authorization: `Bearer ${status.token}` },
-    }
-    assert.deepEqual(Object.keys(who.status.userInfo.extra).map((key) => key.split('/')[1]), [
-      'credential-id',
-      'node-name',
-      'node-uid',
-      'pod-name',
-      'pod-uid',
-    ])
-  }),
-  steps('an issued token authenticates the service account', async function* (api) {
-    const account = yield ACCOUNT
-    const { status } = yield { path: TOKEN, body: {} }
-    const headers = { authorization: `Bearer ${status.token}` }
-    const userInfo = {
-      username: `system:serviceaccount:${api.namespace}:a`,
-      uid: account.metadata.uid,
-      groups: GROUPS.map((group) => group.replace('$NS', api.namespace)),
-      extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${claimsOf(status.token).jti}`] },
-    }
-    const who = yield { path: `${AUTHENTICATION}/selfsubjectreviews`, body: {}, headers }
-    assert.deepEqual(who.status, { userInfo })
-    yield { path: PODS, headers }
-    yield review(status.token, {})
-    yield review(status.token, { audiences: ['y', ISSUER] })
-    yield review(status.token, { audiences: ['y', 'z'] })
-  }),
-  steps('a token for another audience is refused', async function* () {
-    yield ACCOUNT
-    const { status } = yield request({ audiences: ['x', 'y'] })
-    yield { path: PODS, headers: { authorization: `Bearer ${status.token}` } }
-    yield review(status.token, {})
-    yield {
-      path: `${AUTHENTICATION}/tokenreviews`,
-      body: { spec: { token: status.token, audiences: ['y', 'z'] } },
-      show: 'status.authenticated status.audiences',
-    }
-  }),
-  steps('a token ends with its account and its bound object', async function* (api) {
-    yield ACCOUNT
-    yield { path: PODS, body: pod('p', { serviceAccountName: 'a' }) }
-    const bound = yield request({ boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
-    const first = yield request({})
-    const second = yield request({})
-    yield { method: 'DELETE', path: `${PODS}/p` }
-    await untilRefused(api, bound.status.token, 'service account token has been invalidated')
-    const { metadata: { uid: before } } = yield { path: `${ACCOUNTS}/a` }
-    yield { method: 'DELETE', path: `${ACCOUNTS}/a` }
-    await untilRefused(api, first.status.token, 'serviceaccounts "a" not found')
-    const { metadata: { uid: after } } = yield ACCOUNT
-    await untilRefused(api, second.status.token, `service account UID (${after}) does not match claim (${before})`)
-  }),
-  steps('a review of an unknown token is answered with an error', [
-    ...['nope', 'a.b.c', 'eyJhIjoxfQ.eyJpc3MiOiJ4In0.eA'].map((token) => review(token, {})),
-    {
-      path: `${AUTHENTICATION}/tokenreviews`,
-      body: { metadata: { name: 'y', namespace: 'x' }, spec: { token: 'nope' } },
-      check: ({ metadata: { managedFields: _, ...rest } }) => assert.deepEqual(rest, { name: 'y' }),
-    },
-    { path: `${AUTHENTICATION}/tokenreviews`, body: { spec: {} } },
+    request({ ...bound('Pod', 'p'), expirationSeconds: 3607 }, 'claims.exp of.warnafter spec.expirationSeconds'),
+    request({ ...bound('Pod', 'p'), audiences: ['x'], expirationSeconds: 3607 }, 'claims.exp of.warnafter'),
   ]),
-  steps('other credentials than a valid bearer token', async function* () {
-    yield ACCOUNT
-    const { status: { token } } = yield { path: TOKEN, body: {} }
-    const parts = token.split('.')
-    yield { path: PODS, headers: { authorization: 'Basic d3Jvbmc=' } }
-    yield { path: '/version', headers: { authorization: 'Basic d3Jvbmc=' } }
-    const changed = parts[2].replace(/^./, (first: string) => first === 'A' ? 'B' : 'A')
-    for (const wrong of [`${token}x`, `${parts[0]}.${parts[1]}.${changed}`]) {
-      yield { path: '/version', headers: { authorization: `Bearer ${wrong}` } }
-    }
-    yield { path: PODS, headers: { authorization: `bearer ${token}` } }
-  }),
+  script('the claims of a bound pod name its node', [
+    ACCOUNT,
+    ['POST /api/v1/nodes ? metadata.uid', { metadata: { name: '{ns}-n' } }],
+    ['POST ns/pods', pod('p', { serviceAccountName: 'a', nodeName: '{ns}-n' })],
+    request(bound('Pod', 'p'), 'of.node.uid of.node'),
+    bearing('{-1.status.token}', `${WHO} ? status.userInfo.extra`, {}),
+  ]),
+  script('an issued token authenticates the service account', [
+    ACCOUNT,
+    request({}, 'token.uid'),
+    [`${WHO} ? status.userInfo.uid token.uid status`, {}, {
+      headers: { authorization: 'Bearer {1.status.token}' },
+      look: withId,
+    }],
+    bearing('{1.status.token}', 'GET ns/pods'),
+    review('{1.status.token}'),
+    review('{1.status.token}', { audiences: ['y', ISSUER] }),
+    review('{1.status.token}', { audiences: ['y', 'z'] }),
+  ]),
+  script('a token for another audience is refused', [
+    ACCOUNT,
+    request({ audiences: ['x', 'y'] }),
+    bearing('{1.status.token}', 'GET ns/pods'),
+    review('{1.status.token}'),
+    review('{1.status.token}', { audiences: ['y', 'z'] }),
+  ]),
+  script('a token ends with its account and its bound object', [
+    ACCOUNT,
+    ['POST ns/pods', pod('p', { serviceAccountName: 'a' })],
+    request(bound('Pod', 'p')),
+    request({}),
+    request({}),
+    'DELETE ns/pods/p',
+    ...refused('{2.status.token}'),
+    'DELETE ns/serviceaccounts/a',
+    ...refused('{3.status.token}'),
+    ACCOUNT,
+    ...refused('{4.status.token}'),
+  ]),
+  script('a review of an unknown token is answered with an error', [
+    ...['nope', 'a.b.c', 'eyJhIjoxfQ.eyJpc3MiOiJ4In0.eA'].map((token) => review(token)),
+    [`POST ${AUTHENTICATION}/tokenreviews ? metadata.name metadata.namespace`, {
+      metadata: { name: 'y', namespace: 'x' },
+      spec: { token: 'nope' },
+    }],
+    [`POST ${AUTHENTICATION}/tokenreviews`, { spec: {} }],
+  ]),
+  script('other credentials than a valid bearer token', [
+    ACCOUNT,
+    [TOKEN, {}, { look: withOther }],
+    ['GET ns/pods', undefined, { headers: { authorization: 'Basic d3Jvbmc=' } }],
+    ['GET /version', undefined, { headers: { authorization: 'Basic d3Jvbmc=' } }],
+    bearing('{1.status.token}x', 'GET /version'),
+    bearing('{1.other}', 'GET /version'),
+    ['GET ns/pods', undefined, { headers: { authorization: 'bearer {1.status.token}' } }],
+  ]),
 ]
-
-/** A real server checks a bound object in a cache. A refusal is not cached, so the token must not be used before. */
-async function untilRefused(api: Parameters<typeof send>[0], token: string, reason: string): Promise<void> {
-  await api.request('GET', '/version')
-  for (let tries = 0; tries < 200; tries++) await api.request('GET', '/version')
-  const { status } = await send(api, review(token, {}))
-  assert.equal(status.error, `[invalid bearer token, ${reason}]`)
-}

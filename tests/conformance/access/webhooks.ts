@@ -1,8 +1,7 @@
 /** Cases of webhooks that intercept subresources and reviews. */
-import { type Case } from '../api.ts'
-import { casesOf, type Script } from '../transcript.ts'
+import type { Script } from '../transcript.ts'
 import { deny, hooked, rule } from '../webhooks.ts'
-import { ACCOUNTS, AUTHORIZATION, pod, PODS } from './steps.ts'
+import { AUTHORIZATION, pod } from './granting.ts'
 
 const RULES = [
   rule([
@@ -23,31 +22,28 @@ const AS_JANE = {
   },
 }
 const BINDING = { metadata: { name: 'p' }, target: { kind: 'Node', name: 'n' } }
-const [pods, accounts] = [PODS, ACCOUNTS].map((path) => path.replace('$NS', '{ns}'))
 
-const CASES: readonly Script[] = [
+export const ACCESS_WEBHOOK_CASES: readonly Script[] = [
   hooked('webhooks get the creates of subresources and reviews', [['Validating', { rules: RULES }]], [
-    [`POST ${pods}`, pod('p')],
-    [`POST ${accounts}`, { metadata: { name: 'a' } }],
-    [`POST ${accounts}/a/token ? kind`, {}, AS_JANE],
+    ['POST ns/pods', pod('p')],
+    ['POST ns/serviceaccounts', { metadata: { name: 'a' } }],
+    ['POST ns/serviceaccounts/a/token ? kind', {}, AS_JANE],
     [`POST ${AUTHORIZATION}/namespaces/{ns}/localsubjectaccessreviews ? kind`, {
       spec: { user: 'x', resourceAttributes: { namespace: '{ns}', verb: 'get', resource: 'pods' } },
     }, AS_JANE],
-    [`MERGE ${pods}/p/ephemeralcontainers`, { spec: { ephemeralContainers: [{ name: 'd', image: 'i' }] } }, AS_JANE],
-    [`POST ${pods}/p/binding`, BINDING, AS_JANE],
-    [`POST ${pods}/p/eviction`, { metadata: { name: 'p' }, deleteOptions: { gracePeriodSeconds: 0 } }, AS_JANE],
+    ['MERGE ns/pods/p/ephemeralcontainers', { spec: { ephemeralContainers: [{ name: 'd', image: 'i' }] } }, AS_JANE],
+    ['POST ns/pods/p/binding', BINDING, AS_JANE],
+    ['POST ns/pods/p/eviction', { metadata: { name: 'p' }, deleteOptions: { gracePeriodSeconds: 0 } }, AS_JANE],
     'CALLS ? operation namespace name kind resource.resource subResource object.kind oldObject.kind userInfo',
   ]),
   hooked('a webhook that denies a subresource leaves the object as it is', [
     ['Validating', { rules: RULES, respond: (review) => deny(review) }],
   ], [
-    [`POST ${pods} ? metadata.resourceVersion spec.nodeName metadata.deletionTimestamp`, pod('p')],
-    [`POST ${accounts}`, { metadata: { name: 'a' } }],
-    [`POST ${pods}/p/eviction`, { metadata: { name: 'p' } }],
-    [`POST ${pods}/p/binding`, BINDING],
-    [`POST ${accounts}/a/token`, {}],
-    `GET ${pods}/p ? metadata.resourceVersion spec.nodeName metadata.deletionTimestamp`,
+    ['POST ns/pods ? metadata.resourceVersion spec.nodeName metadata.deletionTimestamp', pod('p')],
+    ['POST ns/serviceaccounts', { metadata: { name: 'a' } }],
+    ['POST ns/pods/p/eviction', { metadata: { name: 'p' } }],
+    ['POST ns/pods/p/binding', BINDING],
+    ['POST ns/serviceaccounts/a/token', {}],
+    'GET ns/pods/p ? metadata.resourceVersion spec.nodeName metadata.deletionTimestamp',
   ]),
 ]
-
-export const ACCESS_WEBHOOK_CASES: readonly Case[] = casesOf('access', CASES)

@@ -1,10 +1,20 @@
 /** The scenarios of built-in kinds whose answers are recorded. */
-import { type Body, type Case, MERGE } from '../api.ts'
+import type { Body, Case } from '../api.ts'
+import { casesOf, type Script, type Step } from '../transcript.ts'
+import { comparable } from './comparable.ts'
 import { collectionOf, type Sample, SAMPLES } from './objects.ts'
 import { RULE_SAMPLES, type RuleSample } from './rules.ts'
-import { casesOf, type Scenario, type Step } from './recorded.ts'
 
-const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+
+/** Returns a script whose answers are compared as a whole, but for the steps that show nothing (`? -`). */
+const whole = (name: string, steps: readonly Step[], look: (body: Body) => Body = (body) => body): Script => ({
+  name,
+  steps: steps.map((step) => {
+    const [line, body, options]: readonly [string, Step[1]?, object?] = typeof step === 'string' ? [step] : step
+    return [line.includes(' ? ') ? line : `${line} ? .`, body, { look: (body) => comparable(look(body)), ...options }]
+  }),
+})
 
 /** The groups that both servers serve, but for those of custom kinds. */
 const GROUPS: readonly string[] = [
@@ -31,45 +41,32 @@ const GROUPS: readonly string[] = [
   'flowcontrol.apiserver.k8s.io/v1',
 ]
 
-function discovery(): readonly Scenario[] {
-  const get = (path: string, accept?: string): Step => ({ method: 'GET', path, ...(accept && { accept }) })
-  return [
-    ...GROUPS.map((version): Scenario => ({
-      name: `discovery lists the kinds of ${version}`,
-      steps: [get(`/apis/${version.split('/')[0]}`), get(`/apis/${version}`)],
-    })),
-  ]
-}
+const DISCOVERY = GROUPS.map((version) =>
+  whole(`discovery lists the kinds of ${version}`, [`GET /apis/${version.split('/')[0]}`, `GET /apis/${version}`])
+)
 
 /** The kinds that only components of a cluster write: their tables have no columns of their own. */
 const PLAIN_TABLES =
   /podtemplates|controllerrevisions|servicecidrs|csi|volumeatt|resource\.k8s|flowcontrol|mutatingadmissionpolic/
 
 /** Creates an object, writes its status, reads it as a table, and deletes it. */
-function scenarioOf({ name, resource, object, status }: Sample): Scenario {
+function scenarioOf({ name, resource, object, status }: Sample): Script {
   const collection = collectionOf(resource)
   const own = resource.startsWith('/') ? '{ns}-o' : 'x'
   const path = `${collection}/${own}`
-  return {
-    name: `${name}: defaults, status and columns`,
-    steps: [
-      { method: 'POST', path: collection, body: { ...object, metadata: { ...object.metadata, name: own } } },
-      ...(status ? [{ method: 'PATCH', path: `${path}/status`, type: MERGE, body: { status } } as const] : []),
-      ...(PLAIN_TABLES.test(resource)
-        ? []
-        : [{ method: 'GET', path: `${path}?includeObject=None`, accept: TABLE } as const]),
-      ...otherVersion(path),
-      { method: 'DELETE', path, quiet: true },
-    ],
-    look: (body: Body) => (body.kind === 'Table' ? { columns: columnsOf(body), rows: body.rows } : withoutNotes(body)),
+  const table = (of: string): Step => [`GET ${of}?includeObject=None`, undefined, TABLE]
+  const steps: Step[] = [[`POST ${collection}`, { ...object, metadata: { ...object.metadata, name: own } }]]
+  if (status) steps.push([`MERGE ${path}/status`, { status }])
+  if (!PLAIN_TABLES.test(resource)) steps.push(table(path))
+  if (path.includes('/autoscaling/')) {
+    const other = path.includes('/v1/') ? path.replace('/v1/', '/v2/') : path.replace('/v2/', '/v1/')
+    steps.push(`GET ${other}`, table(other))
   }
-}
-
-/** Reads an autoscaler in its other version. */
-function otherVersion(path: string): readonly Step[] {
-  if (!path.includes('/autoscaling/')) return []
-  const other = path.includes('/v1/') ? path.replace('/v1/', '/v2/') : path.replace('/v2/', '/v1/')
-  return [{ method: 'GET', path: other }, { method: 'GET', path: `${other}?includeObject=None`, accept: TABLE }]
+  return whole(
+    `${name}: defaults, status and columns`,
+    [...steps, `DELETE ${path} ? -`],
+    (body) => body.kind === 'Table' ? { columns: columnsOf(body), rows: body.rows } : withoutNotes(body),
+  )
 }
 
 /** Leaves out the annotations of autoscaling/v1, whose form differs. */
@@ -95,154 +92,104 @@ function columnsOf({ columnDefinitions, rows }: Body): Body {
 }
 
 /** Sends what a kind refuses. */
-function rulesOf({ name, resource, object, creates = [], patches = [] }: RuleSample): Scenario {
+function rulesOf({ name, resource, object, creates = [], patches = [] }: RuleSample): Script {
   const collection = collectionOf(resource)
   const own = object?.metadata?.name ?? (resource.startsWith('/') ? '{ns}-o' : 'x')
-  const named = (each: Body, metadata: Body = { name: own }): Body => ({
-    ...each,
-    metadata: { ...metadata, ...each.metadata },
-  })
+  const named = (each: Body, name = own): Body => ({ ...each, metadata: { name, ...each.metadata } })
   const path = `${collection}/${own}`
-  return {
-    name: `rules of ${name}`,
-    steps: [
-      ...creates.map((each) => ({ method: 'POST', path: `${collection}?dryRun=All`, body: named(each) } as const)),
-      ...(object
-        ? [
-          { method: 'POST', path: collection, body: named(object, { name: 'Bad_{ns}' }) } as const,
-          { method: 'POST', path: collection, body: named(object) } as const,
-          ...patches.map((body) => ({ method: 'PATCH', path, type: MERGE, body } as const)),
-          { method: 'PUT', path, body: named(object) } as const,
-          { method: 'PUT', path: `${path}0`, body: named(object, { name: `${own}0` }) } as const,
-          { method: 'DELETE', path, quiet: true } as const,
-        ]
-        : []),
-    ],
-    look: ({ metadata }: Body) => ({ generation: metadata?.generation ?? 0 }),
-  }
+  return whole(`rules of ${name}`, [
+    ...creates.map((each): Step => [`POST ${collection}?dryRun=All`, named(each)]),
+    ...(object
+      ? [
+        [`POST ${collection}`, named(object, 'Bad_{ns}')],
+        [`POST ${collection}`, named(object)],
+        ...patches.map((body): Step => [`MERGE ${path}`, body]),
+        [`PUT ${path}`, named(object)],
+        [`PUT ${path}0`, named(object, `${own}0`)],
+        `DELETE ${path} ? -`,
+      ] satisfies Step[]
+      : []),
+  ], ({ metadata }) => ({ generation: metadata?.generation ?? 0 }))
 }
 
 const LABELS = { app: 'web' }
 const TEMPLATE = { metadata: { labels: LABELS }, spec: { containers: [{ name: 'a', image: 'a' }] } }
 
 /** Reads and writes the scale of each kind of workload. */
-const SCALES: readonly Scenario[] = [
+const SCALES = [
   'v1/replicationcontrollers',
   'apps/v1/deployments',
   'apps/v1/replicasets',
   'apps/v1/statefulsets',
-].map((resource): Scenario => {
+].map((resource) => {
   const path = `${collectionOf(resource)}/x`
   const selector = resource.startsWith('v1/') ? LABELS : { matchLabels: LABELS }
-  return {
-    name: `scale of ${resource}`,
-    steps: [
-      {
-        method: 'POST',
-        path: collectionOf(resource),
-        body: { metadata: { name: 'x' }, spec: { replicas: 2, selector, template: TEMPLATE } },
-        quiet: true,
-      },
-      { method: 'GET', path: `${path}/scale` },
-      { method: 'PATCH', path: `${path}/scale`, type: MERGE, body: { spec: { replicas: 5 } } },
-      { method: 'PATCH', path: `${path}/scale`, type: MERGE, body: { spec: { replicas: -1 } } },
-      { method: 'GET', path },
-    ],
-  }
+  return whole(`scale of ${resource}`, [
+    [`POST ${collectionOf(resource)} ? -`, {
+      metadata: { name: 'x' },
+      spec: { replicas: 2, selector, template: TEMPLATE },
+    }],
+    `GET ${path}/scale`,
+    [`MERGE ${path}/scale`, { spec: { replicas: 5 } }],
+    [`MERGE ${path}/scale`, { spec: { replicas: -1 } }],
+    `GET ${path}`,
+  ])
 })
 
 /** What is read back after a write through the other version, or after a change of type. */
-const CHANGES: readonly Scenario[] = [
-  {
-    name: 'a service changes its type and back',
-    steps: [
-      {
-        method: 'POST',
-        path: '/api/v1/namespaces/{ns}/services',
-        body: { metadata: { name: 'x' }, spec: { ports: [{ port: 80 }] } },
-        quiet: true,
-      },
-      ...['NodePort', 'LoadBalancer', 'ClusterIP'].map((type): Step => ({
-        method: 'PATCH',
-        path: '/api/v1/namespaces/{ns}/services/x',
-        type: MERGE,
-        body: { spec: { type } },
-      })),
-      {
-        method: 'PATCH',
-        path: '/api/v1/namespaces/{ns}/services/x',
-        type: MERGE,
-        body: { spec: { type: 'ExternalName', externalName: 'example.com' } },
-      },
-      {
-        method: 'PATCH',
-        path: '/api/v1/namespaces/{ns}/services/x',
-        type: MERGE,
-        body: { spec: { type: 'ClusterIP', externalName: null } },
-      },
-    ],
-  },
-  {
-    name: 'a pod has the priority of its class',
-    steps: [
-      {
-        method: 'POST',
-        path: '/api/v1/namespaces/{ns}/pods',
-        body: {
-          metadata: { name: 'x' },
-          spec: { priorityClassName: 'system-node-critical', containers: [{ name: 'a', image: 'a' }] },
-        },
-      },
-    ],
-  },
+const CHANGES = [
+  whole('a service changes its type and back', [
+    ['POST ns/services ? -', { metadata: { name: 'x' }, spec: { ports: [{ port: 80 }] } }],
+    ...[
+      { type: 'NodePort' },
+      { type: 'LoadBalancer' },
+      { type: 'ClusterIP' },
+      { type: 'ExternalName', externalName: 'example.com' },
+      { type: 'ClusterIP', externalName: null },
+    ].map((spec): Step => ['MERGE ns/services/x', { spec }]),
+  ]),
+  whole('a pod has the priority of its class', [
+    ['POST ns/pods', {
+      metadata: { name: 'x' },
+      spec: { priorityClassName: 'system-node-critical', containers: [{ name: 'a', image: 'a' }] },
+    }],
+  ]),
 ]
 
 /** What a kind does not do, and bodies that are no objects of it. */
-const REFUSALS: Scenario = {
-  name: 'verbs that a kind does not have, and broken objects',
-  steps: [
-    { method: 'DELETE', path: '/api/v1/namespaces' },
-    { method: 'GET', path: '/api/v1/namespaces/{ns}/bindings' },
-    { method: 'GET', path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews' },
-    { method: 'PATCH', path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x', type: MERGE, body: {} },
-    { method: 'POST', path: '/api/v1/componentstatuses', body: {} },
-    { method: 'PUT', path: '/api/v1/namespaces/{ns}/pods/x/log', body: {} },
-    { method: 'GET', path: '/api/v1/namespaces/{ns}/pods/x/nothing' },
-    { method: 'GET', path: '/apis/apps/v1/namespaces/{ns}/deployments/x/eviction' },
-    {
-      method: 'POST',
-      path: '/api/v1/namespaces/{ns}/pods',
-      body: { metadata: { name: 'x' }, spec: { containers: 'x' } },
-    },
-    { method: 'POST', path: '/api/v1/namespaces/{ns}/pods', body: { metadata: { name: 'x' }, spec: null } },
-    {
-      method: 'POST',
-      path: '/apis/certificates.k8s.io/v1/certificatesigningrequests',
-      body: { metadata: { name: '{ns}' }, spec: { request: '!!', signerName: 'a.b/c', usages: ['any'] } },
-    },
-    {
-      method: 'POST',
-      path: '/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers',
-      body: {
-        metadata: {
-          name: 'x',
-          annotations: {
-            'autoscaling.alpha.kubernetes.io/metrics': '[{"type":"Resource"}, 5]',
-            'autoscaling.alpha.kubernetes.io/behavior': '5',
-            'autoscaling.alpha.kubernetes.io/conditions': '{',
-          },
-        },
-        spec: { maxReplicas: 1, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } },
+const REFUSALS = whole('verbs that a kind does not have, and broken objects', [
+  'DELETE /api/v1/namespaces',
+  'GET ns/bindings',
+  'GET /apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+  ['MERGE /apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x', {}],
+  ['POST /api/v1/componentstatuses', {}],
+  ['PUT ns/pods/x/log', {}],
+  'GET ns/pods/x/nothing',
+  'GET deploy/x/eviction',
+  ['POST ns/pods', { metadata: { name: 'x' }, spec: { containers: 'x' } }],
+  ['POST ns/pods', { metadata: { name: 'x' }, spec: null }],
+  ['POST /apis/certificates.k8s.io/v1/certificatesigningrequests', {
+    metadata: { name: '{ns}' },
+    spec: { request: '!!', signerName: 'a.b/c', usages: ['any'] },
+  }],
+  ['POST /apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers', {
+    metadata: {
+      name: 'x',
+      annotations: {
+        'autoscaling.alpha.kubernetes.io/metrics': '[{"type":"Resource"}, 5]',
+        'autoscaling.alpha.kubernetes.io/behavior': '5',
+        'autoscaling.alpha.kubernetes.io/conditions': '{',
       },
     },
-  ],
-}
+    spec: { maxReplicas: 1, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } },
+  }],
+])
 
-export const KIND_CASES: readonly Case[] = casesOf([
+export const KIND_CASES: readonly Case[] = casesOf('kinds', [
   REFUSALS,
   ...SCALES,
   ...CHANGES,
-  ...discovery(),
+  ...DISCOVERY,
   ...SAMPLES.map(scenarioOf),
   ...RULE_SAMPLES.map(rulesOf),
 ])

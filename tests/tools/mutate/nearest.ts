@@ -5,18 +5,25 @@ import { readFacts } from '../../structure/source_facts.ts'
 /** Imports by package name, as in package.json. */
 export type Entries = Readonly<Record<string, string>>
 
-/** The least imports from a test file to a source file; Infinity if nothing leads there. */
-export type Distance = (test: string, source: string) => number
+/** What a test file imports: by path, the least imports that lead there. */
+export type Distances = (test: string) => ReadonlyMap<string, number>
 
 /** Reads the imports of files, given with their texts by path, such as `lib/core/errors.ts`. */
-export function distances(files: ReadonlyMap<string, string>, entries: Entries): Distance {
+export function distances(files: ReadonlyMap<string, string>, entries: Entries): Distances {
   const imports = new Map([...files].map(([path, text]) => [path, targets(path, text, files, entries)]))
   const known = new Map<string, ReadonlyMap<string, number>>()
-  return (test, source) => {
+  return (test) => {
     const own = known.get(test) ?? walk(test, imports)
     known.set(test, own)
-    return own.get(source) ?? Infinity
+    return own
   }
+}
+
+/** How near a test file is to a source file: 0 for its own tests, 1 for those of its room, 2 for others, 3 for none. */
+export function ringOf(test: string, source: string, distance: number): number {
+  if (distance === Infinity) return 3
+  if (distance === 1 || test.startsWith(`${source.replace(/^lib/, 'tests').replace(/\.ts$/, '')}.`)) return 0
+  return test.startsWith(`tests/${source.split('/')[1]}/`) ? 1 : 2
 }
 
 function targets(path: string, text: string, files: ReadonlyMap<string, string>, entries: Entries): string[] {

@@ -30,13 +30,16 @@ const ONCE = [
   // Work in the square of a request's size, or among many objects, which is that under each runtime.
   'tests/apiserver/cost.test.ts',
   'tests/cost/',
-  // Objects that are generated and compared.
+  // Objects and schemas that are generated and compared.
   'tests/testing/check_conversion.test.ts',
-  // Operators in memory, with a clock that the test advances; the other files of their rooms are of the same kind.
+  'tests/schema/helpers.test.ts',
+  'tests/schema/schema_changes.test.ts',
+  // Operators in memory, with a clock that the test advances; the other files of their rooms are of the same kind, and
+  // for tests/simulation tests/testing.
   'tests/leader/election.test.ts',
   'tests/operator/buckets.test.ts',
   'tests/simcluster/workloads/workloads.test.ts',
-  'tests/simulation/drawn.test.ts',
+  'tests/simulation/',
   'tests/testing/fault_survival.test.ts',
   'tests/testing/world_setup.test.ts',
   // What an API server answers to requests whose bytes no runtime changes; .ci/run has more of these, and runs the
@@ -70,10 +73,7 @@ const BY_ENGINE = [
   'tests/operator/sources.test.ts',
   'tests/queue/queue_state.test.ts',
   'tests/schema/equivalence.test.ts',
-  'tests/schema/helpers.test.ts',
-  'tests/schema/schema_changes.test.ts',
   'tests/simcluster/garbage_collector.test.ts',
-  'tests/simulation/',
   'tests/testing/world.test.ts',
   'tests/testing/world_trouble.test.ts',
   'tests/webhook/admission_fuzz.test.ts',
