@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
-import { Listeners } from '../../lib/apiserver/storage/terms.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { keptLog } from '../cache/scripted_server.ts'
 import { type Body, must, send } from './requests.ts'
@@ -122,26 +121,6 @@ test('a state with an unknown format is refused, and nothing is changed', async 
   assert.equal((await server.handle({ method: 'GET', path: `${MAPS}/a` })).status, 200)
 })
 
-test('a write is shown to the watches of its namespace only', async () => {
-  const server = new ApiServer({ clock: new FakeClock() })
-  const { of } = Listeners.prototype
-  const asked: number[] = []
-  Listeners.prototype.of = function (change) {
-    const found = of.call(this, change)
-    asked.push(found.length)
-    return found
-  }
-  try {
-    for (const namespace of ['default', 'one', 'two', 'two']) {
-      await server.handle({ method: 'GET', path: `/api/v1/namespaces/${namespace}/configmaps?watch=true` })
-    }
-    await must(server, 'POST', MAPS, map('a'))
-  } finally {
-    Listeners.prototype.of = of
-  }
-  assert.equal(asked.at(-1), 1)
-})
-
 test('a watch from before a restart gets 410', async () => {
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))
@@ -166,19 +145,6 @@ test('a watch that allows bookmarks gets one per minute, and ends at its timeout
   await clock.advance(90_000)
   assert.match((await lines.next()).value![0]!, /"BOOKMARK"/)
   assert.equal((await lines.next()).done, true)
-  assert.equal(server.watches, 0)
-  assert.equal(clock.pending, 0)
-})
-
-test('an aborted watch rejects with the reason and releases its resources', async () => {
-  const clock = new FakeClock()
-  const server = new ApiServer({ clock })
-  const controller = new AbortController()
-  const response = await server.handle({ method: 'GET', path: `${MAPS}?watch=true`, signal: controller.signal })
-  const chunks = response.body[Symbol.asyncIterator]()
-  const waiting = chunks.next()
-  controller.abort(new Error('enough'))
-  await assert.rejects(waiting, /enough/)
   assert.equal(server.watches, 0)
   assert.equal(clock.pending, 0)
 })

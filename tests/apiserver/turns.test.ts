@@ -128,23 +128,6 @@ test('a list that takes many turns is that of one version, and a watch sends eac
   assert.ok(tookMs < 10, `objects are not found by their label: ${tookMs} ms`)
 })
 
-test('the deletion of a collection deletes what it has listed, as it is then', async () => {
-  const clock = new SlowClock(0)
-  const requests = await filled(clock)
-  clock.lookMs = 1
-  const deleting = requests.text('DELETE', PATH)
-  await nextTurn()
-  await requests.text('DELETE', `${PATH}/c098`)
-  await requests.text('DELETE', `${PATH}/c097`)
-  await requests.text('POST', PATH, named(97))
-  await requests.text('PUT', `${PATH}/c099`, named(99, { finalizers: ['example.com/held'] }))
-  await requests.text('POST', PATH, named(100))
-  assert.equal((JSON.parse(await deleting) as Listed).items.length, COUNT)
-  const { items } = JSON.parse(await requests.text('GET', PATH)) as Listed
-  assert.deepEqual(items.map(({ metadata }) => metadata['name']), ['c097', 'c099', 'c100'])
-  assert.ok(items[1]!.metadata['deletionTimestamp'], 'the finalizer holds the object')
-})
-
 test('a deletion goes on when it has deleted the right to it', async () => {
   const clock = new SlowClock(0)
   const api = new ApiServer({ clock, authorization: 'rbac' })

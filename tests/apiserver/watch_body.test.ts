@@ -38,25 +38,6 @@ test('a reader with more than 128 MiB of later lines is disconnected; what it re
   assert.equal((await reader.next()).done, true)
 })
 
-test('lines are read in chunks of bounded size, in order, while others are pushed', async () => {
-  const body = new WatchBody(budget)
-  let next = 30_000
-  body.startWith(Array.from({ length: next }, (_, i) => `${i} ${'-'.repeat(90)}\n`).values())
-  let [read, rest] = [0, '']
-  const sizes: number[] = []
-  const decoder = new TextDecoder()
-  for await (const chunk of body) {
-    sizes.push(chunk.length)
-    const lines = (rest + decoder.decode(chunk)).split('\n')
-    rest = lines.pop()!
-    for (const line of lines) assert.equal(line.split(' ')[0], String(read++))
-    if (next < 60_000) { for (const end = next + 5000; next < end; next++) body.push(bytes(`${next} .\n`)) }
-    else body.end()
-  }
-  assert.deepEqual([read, rest], [60_000, ''])
-  assert.ok(Math.max(...sizes) < 300_000, `a chunk has ${Math.max(...sizes)} bytes`)
-})
-
 interface Ending {
   readonly server: ApiServer
   readonly clock: FakeClock

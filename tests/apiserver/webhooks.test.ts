@@ -165,20 +165,6 @@ test('an answered webhook leaves no timer and no listener', async () => {
   assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
-test('an aborted request rejects with its reason, aborts the webhook and stores nothing', async () => {
-  const { callWebhook, next } = waitingHook()
-  const server = new ApiServer({ clock: new FakeClock(), callWebhook })
-  await configure(server, MUTATING)
-  const stop = new AbortController()
-  const writing = send(server, 'POST', CONFIG_MAPS, configMap('a'), stop)
-  const call = await next()
-  stop.abort(new Error('enough'))
-  await assert.rejects(writing, /enough/)
-  assert.equal(call[2].signal.aborted, true)
-  call.answer()
-  assert.equal((await send(server, 'GET', `${CONFIG_MAPS}/a`)).status, 404)
-})
-
 test('an aborted request aborts the conversion that it waits for', async () => {
   const stop = new AbortController()
   let isAborted = false
@@ -263,18 +249,6 @@ test('a webhook that writes the object which it reviews ends in a conflict', asy
   assert.deepEqual([status, body.reason, calls], [409, 'Conflict', 10])
 })
 
-test('a throwing callWebhook is a failed call', async () => {
-  const server = new ApiServer({
-    clock: new FakeClock(),
-    callWebhook: () => {
-      throw new TypeError('broken')
-    },
-  })
-  await configure(server, VALIDATING)
-  const { body } = await send(server, 'POST', CONFIG_MAPS, configMap('a'))
-  assert.match(body.message, /failed to call webhook: Post "https:\/\/127\.0\.0\.1:9443\/hook\?timeout=10s": broken$/)
-})
-
 test('a denial in the middle of a collection keeps what is deleted', async () => {
   const server = new ApiServer({
     clock: new FakeClock(),
@@ -286,43 +260,6 @@ test('a denial in the middle of a collection keeps what is deleted', async () =>
   assert.equal((await send(server, 'DELETE', CONFIG_MAPS)).status, 400)
   const { body } = await send(server, 'GET', CONFIG_MAPS)
   assert.deepEqual(body.items.map((each: Body) => each.metadata.name), ['b', 'c'])
-})
-
-test('a collection of many objects is deleted with a review of each', async () => {
-  let reviews = 0
-  const server = new ApiServer({
-    clock: new FakeClock(),
-    callWebhook: (_, body) => {
-      reviews++
-      return Promise.resolve(allow(body))
-    },
-  })
-  for (let at = 0; at < 30; at++) await send(server, 'POST', CONFIG_MAPS, configMap(`c${at}`))
-  await configure(server, VALIDATING)
-  const { status, body } = await send(server, 'DELETE', CONFIG_MAPS)
-  assert.deepEqual([status, body.items?.length, reviews], [200, 30, 30])
-})
-
-test('the contents of a deleted namespace or definition are deleted without webhooks', async () => {
-  const callWebhook: { call: CallWebhook } = { call: (_, body) => Promise.resolve(convert(body)) }
-  const server = new ApiServer({ clock: new FakeClock(), callWebhook: (...call) => callWebhook.call(...call) })
-  await defineBars(server)
-  await send(server, 'POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } })
-  await send(server, 'POST', BARS_V2.replace('default', 'n'), { ...bar('x', ''), apiVersion: 'example.com/v2' })
-  await send(server, 'POST', BARS, bar('x', '1'))
-  const path = `${CRDS}/bars.example.com`
-  const { body } = await send(server, 'GET', path)
-  // Objects that are stored in a version that is no longer the storage version would need a conversion.
-  for (const version of body.spec.versions) version.storage = version.name === 'v2'
-  assert.equal((await send(server, 'PUT', path, body)).status, 200)
-  await configure(server, VALIDATING, {
-    rules: [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['bars'] }],
-  })
-  callWebhook.call = down
-  assert.equal((await send(server, 'DELETE', '/api/v1/namespaces/n')).status, 200)
-  assert.equal((await send(server, 'GET', '/api/v1/namespaces/n')).status, 404)
-  assert.equal((await send(server, 'DELETE', path)).status, 200)
-  assert.equal((await send(server, 'GET', path)).status, 404)
 })
 
 test('a watch waits for its conversion webhook, sends no bookmark meanwhile, and keeps the order', async () => {
@@ -344,34 +281,6 @@ test('a watch waits for its conversion webhook, sends no bookmark meanwhile, and
   await clock.advance(60_000)
   assert.deepEqual(await next(1), ['BOOKMARK'])
   server.closeWatches()
-})
-
-test('watches with different selectors each get their own event of a write', async () => {
-  const server = new ApiServer({ clock: new FakeClock() })
-  const all = await watching(server, `${CONFIG_MAPS}?`)
-  const some = await watching(server, `${CONFIG_MAPS}?labelSelector=app%3Da&`)
-  const one = await watching(server, `${CONFIG_MAPS}?fieldSelector=metadata.name%3Db&`)
-  for (const [name, app] of [['a', 'a'], ['b', 'b']]) {
-    await send(server, 'POST', CONFIG_MAPS, { ...configMap(name!), metadata: { name, labels: { app } } })
-  }
-  await send(server, 'PATCH', `${CONFIG_MAPS}/a`, { metadata: { labels: { app: 'b' } } })
-  await send(server, 'PATCH', `${CONFIG_MAPS}/b`, { metadata: { labels: { app: 'a' } } })
-  assert.deepEqual(await all(4), ['ADDED a', 'ADDED b', 'MODIFIED a', 'MODIFIED b'])
-  assert.deepEqual(await some(3), ['ADDED a', 'DELETED a', 'ADDED b'])
-  assert.deepEqual(await one(2), ['ADDED b', 'MODIFIED b'])
-  server.closeWatches()
-})
-
-test('a restored server converts and reviews as before', async () => {
-  const callWebhook: CallWebhook = ({ url }, body) =>
-    Promise.resolve(url!.endsWith('/convert') ? convert(body) : allow(body, { allowed: false }))
-  const first = new ApiServer({ clock: new FakeClock(), callWebhook })
-  await defineBars(first)
-  await send(first, 'POST', BARS, bar('x', '1'))
-  await configure(first, VALIDATING)
-  const server = new ApiServer({ clock: new FakeClock(), callWebhook, state: first.save() })
-  assert.deepEqual((await send(server, 'GET', `${BARS_V2}/x`)).body.spec, { b: '1' })
-  assert.equal((await send(server, 'POST', CONFIG_MAPS, configMap('a'))).status, 400)
 })
 
 test('the conditions of a webhook are evaluated by a restored server, too', async () => {

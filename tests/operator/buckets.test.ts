@@ -147,22 +147,6 @@ test('a replica that comes takes over its buckets one by one, without a key that
   assert.deepEqual(take(), moved.map((name) => `b ${name}`).toSorted())
 })
 
-test('one bucket is given up each retryPeriod', async () => {
-  const { clock, start } = stage()
-  await using a = await start('a')
-  const held = async (): Promise<number> =>
-    Object.entries(await leases(a.client)).filter(([name, by]) => name.startsWith('op-bucket-') && by === 'a').length
-  assert.equal(await held(), COUNT)
-  await using _ = await start('b')
-  const counts: number[] = []
-  for (let period = 0; period < 12; period++) {
-    counts.push(await held())
-    await clock.advance(2000)
-  }
-  counts.forEach((count, at) => at > 0 && assert.ok(counts[at - 1]! - count <= 1, counts.join(' ')))
-  assert.ok(counts.at(-1)! < COUNT)
-})
-
 test('a bucket is given up when its running reconcile has ended, which may write, and its keys wait for that', async () => {
   const { clock, start, take, holds, aborted } = stage({ grace: 'forever' })
   const [name] = namesOf('b', 'a', 'b')
@@ -209,27 +193,6 @@ test('a reconcile that hangs keeps its bucket for the grace period, and is fence
   await create(a.client, others)
   await clock.advance(0)
   assert.deepEqual(take(), others.map((each) => `b ${each}`).toSorted())
-})
-
-test('the keys of a killed replica move after its Leases have expired, and not before', async () => {
-  const { clock, start, take } = stage()
-  const { intercept, cut } = cuttable()
-  await using a = await start('a')
-  const b = await start('b', { intercept })
-  await clock.advance(60_000)
-  await create(a.client)
-  await clock.advance(0)
-  take()
-  cut()
-  await clock.advance(11_000)
-  for (const name of names) await a.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
-  await clock.advance(0)
-  const own = namesOf('a', 'a', 'b'), others = namesOf('b', 'a', 'b')
-  assert.deepEqual(take(), own.map((name) => `a ${name}`).toSorted())
-  // One duration, and the time until it is noticed.
-  await clock.advance(9_000)
-  assert.deepEqual(take(), others.map((name) => `a ${name}`).toSorted())
-  assert.match(String(b.outcome()), /LeadershipLost/)
 })
 
 test('the buckets of a live replica are not taken by one whose watch of the Leases is late', async () => {
@@ -794,29 +757,6 @@ test('a deletion of long ago is not reconciled again by the next replica', async
   const runs = take()
   assert.ok(runs.length > 0)
   assert.deepEqual(runs.filter((run) => run.includes('gone')), [])
-})
-
-test('a replica that stops gives up the buckets of which no key runs at once', async () => {
-  const { clock, start, take, holds } = stage()
-  await using a = await start('a')
-  const b = await start('b')
-  await clock.advance(60_000)
-  const [slow = '', ...others] = namesOf('b', 'a', 'b').filter((name, _, [first]) =>
-    name === first || bucketOf('configmaps', `default/${name}`, COUNT) !==
-      bucketOf('configmaps', `default/${first}`, COUNT)
-  )
-  const hold = new Latch()
-  holds.set(slow, hold)
-  await create(a.client, [slow, ...others])
-  await clock.advance(0)
-  assert.deepEqual(take(), [slow, ...others].map((name) => `b ${name}`).toSorted())
-  await b.stop()
-  await clock.advance(10_000)
-  assert.deepEqual(take(), others.map((name) => `a ${name}`).toSorted())
-  hold.open()
-  await clock.advance(10_000)
-  assert.deepEqual([...new Set(take())], [`a ${slow}`])
-  assert.equal(b.outcome(), 'resolved')
 })
 
 test('a run has the signals of its run and of its bucket, and none begins in a bucket that is not open', async () => {

@@ -1,47 +1,16 @@
 /** `finalize` in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cluster, type KubeObject, metadataOf, operator, predicates, type Result } from 'kubeloop'
-import { ApiServer } from 'kubeloop/apiserver'
+import { type KubeObject, metadataOf, operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 
-/** An operator that records its work on ConfigMaps of the default namespace. */
-function telling(cleanup: (told: string[]) => Result = () => {}) {
-  const told: string[] = []
-  const app = operator({ name: 'shop' })
-  app.controllerFor(ConfigMap, {
-    name: 'things',
-    when: ({ metadata }) => metadata.namespace === 'default' && !metadata.name.startsWith('kube-'),
-  })
-    .finalize(async ({ metadata }, { attempt }) => {
-      told.push(`cleanup ${metadata.name}, try ${attempt}`)
-      return cleanup(told)
-    })
-    .reconcile(async ({ metadata }) =>
-      void told.push(`reconcile ${metadata.name} with ${metadata.finalizers?.join() ?? 'none'}`)
-    )
-  return { told, app }
-}
-
 async function finalizersOf({ client }: World, name: string): Promise<readonly string[] | undefined> {
   const map = await client.get(ConfigMap, ref(name))
   return map && (map.metadata.finalizers ?? [])
 }
-
-test('an object has the finalizer before its first reconcile, and is removed after its cleanup', async () => {
-  const { told, app } = telling()
-  await using w = await world(app)
-  await w.client.create(ConfigMap, { metadata: ref('a') })
-  await w.settle()
-  // Once: the write of the finalizer does not cause a reconcile.
-  assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['reconcile a with shop/things'], ['shop/things']])
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1'], undefined])
-})
 
 test('a line about a failed cleanup names the finalizer, one about a failed reconcile does not', async () => {
   const lines: string[] = []
@@ -112,41 +81,6 @@ test('in a foreground or orphaning deletion an object is not reconciled: its dep
   assert.ok(orphan)
 })
 
-test('an object deleted while no replica ran is cleaned up by the next one, also while that stops', async () => {
-  const api = new ApiServer()
-  const { client } = new Cluster({ transport: api.handle, name: 'test' })
-  for (const [name, finalizer] of [['ours', 'shop/things'], ['foreign', 'other.dev/x']] as const) {
-    await client.create(ConfigMap, { metadata: { ...ref(name), finalizers: [finalizer] } })
-    await client.delete(ConfigMap, ref(name))
-  }
-  const stopping = new AbortController()
-  const { told, app } = telling(() => stopping.abort())
-  await app.start(stopping.signal, { transport: api.handle })
-  assert.deepEqual(told, ['cleanup ours, try 1'])
-  assert.deepEqual(
-    (await client.list(ConfigMap, { namespace: 'default' })).map(({ metadata }) => metadata.finalizers),
-    [['other.dev/x']],
-  )
-})
-
-test('every object that waits is cleaned up, whatever the predicates return', async () => {
-  const cleaned: string[] = []
-  const app = operator({ name: 'shop' })
-  const ours = predicates.matchesLabels('ours')
-  app.controllerFor(ConfigMap, { when: ours, eventFilter: ours })
-    .finalize(async ({ metadata }) => void cleaned.push(metadata.name))
-    .reconcile(async () => {})
-  await using w = await world(app)
-  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { ours: '' } } })
-  await w.settle()
-  await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.metadata.labels = {}))
-  await w.settle()
-  assert.deepEqual(await finalizersOf(w, 'a'), ['shop/configmap'])
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  assert.deepEqual([cleaned, await finalizersOf(w, 'a')], [['a'], undefined])
-})
-
 test('a finalizer with a given name, and one for each controller of a kind', async () => {
   const order: string[] = []
   const app = operator({ name: 'shop' })
@@ -212,24 +146,6 @@ for (const [what, kind] of [['stripped', ConfigMap], ['read as metadata', metada
     assert.deepEqual(told, ['one', 'two'])
   })
 }
-
-test('failing writes of the finalizer are retried, and nothing is reconciled before', async () => {
-  const { told, app } = telling()
-  await using w = await world(app)
-  w.fault({ verb: 'patch', resource: ConfigMap, status: 500, times: 2 })
-  await w.client.create(ConfigMap, { metadata: ref('a') })
-  await w.settle()
-  assert.deepEqual(told, [])
-  await w.advance('5ms')
-  assert.deepEqual(told, [])
-  await w.advance('10ms')
-  assert.deepEqual([told[0], await finalizersOf(w, 'a')], ['reconcile a with shop/things', ['shop/things']])
-  w.fault({ verb: 'patch', resource: ConfigMap, cut: true })
-  told.length = 0
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.advance('10ms')
-  assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1', 'cleanup a, try 2'], undefined])
-})
 
 test('after a conflict, the object is read as its own namespace selects it', async () => {
   const app = operator({ name: 'shop' })

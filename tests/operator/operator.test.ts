@@ -76,20 +76,6 @@ test('invalid options are refused at once', () => {
   )
 })
 
-test('reconcile is called for existing objects, reconcileKey also for gone ones', async () => {
-  const heard: string[] = []
-  const app = operator({ name: 'x' }).controllerFor(ConfigMap, { name: 'objects' }).reconcile(async ({ metadata }) =>
-    void heard.push(`object ${metadata.name}`)
-  )
-  app.controllerFor(ConfigMap, { name: 'keys' }).reconcileKey(async ({ name }) => void heard.push(`key ${name}`))
-  await using w = await world(app)
-  await w.client.create(ConfigMap, { metadata: ref('a') })
-  await w.settle()
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  assert.deepEqual(heard.filter((line) => line.endsWith(' a')).toSorted(), ['key a', 'key a', 'object a'])
-})
-
 test("a run's client ends with the run", async () => {
   let kept: Client | undefined
   const app = operator({ name: 'x' }).controllerFor(ConfigMap).reconcile(async (_, { client }) => void (kept = client))

@@ -10,8 +10,6 @@ import {
   type Operator,
   operator,
   type OtherCluster,
-  type Parts,
-  predicates,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, CustomResourceDefinition as CRD, Secret } from 'kubeloop/kinds'
@@ -21,9 +19,7 @@ import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
 import { lateConnection, untilDone } from '../../lib/operator/optional.ts'
 import { optionalIn } from '../../lib/operator/used_kinds.ts'
-import { nextTurn } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { answer, type Recorder, refusal, silence } from '../client/transports.ts'
 import { create, only, ours, ref, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
@@ -195,28 +191,6 @@ test('a missing kind that is optional by itself neither keeps its cluster from b
   }
 })
 
-test('the start waits for an available optional cluster like for any other, and logs nothing', async () => {
-  for (const optional of [true, false]) {
-    const { app, west, take } = twoClusters({}, optional)
-    const clock = restingClock()
-    const other = new ApiServer({ clock })
-    const synced: boolean[] = []
-    app.add('look', async () => {
-      synced.push(parts!.clusterOf(west).cache.informersOf(ConfigMap)!.every(({ isSynced }) => isSynced))
-    })
-    let parts: Parts | undefined
-    app.extend((made) => void (parts = made))
-    const s = await starting(app, {
-      clock,
-      intercepts: { west: (request) => other.handle(request) },
-      before: (client) => create(client, 'a'),
-    })
-    assert.deepEqual([take(), synced], [['here a'], [true]])
-    assert.deepEqual(lines(s, /west|without|Watch|is available/), [])
-    await ended(s)
-  }
-})
-
 test('a required cluster delays the start, and fails it after the time limit', async () => {
   const { app, take } = twoClusters({}, false)
   const s = await starting(app, { intercepts: { west: way(false).intercept }, before: (client) => create(client, 'a') })
@@ -287,37 +261,6 @@ for (const crds of ['install', 'verify'] as const) {
     await ended(s)
   })
 }
-
-test('a CRD that does not fit delays the work in an optional cluster, and nothing else', async () => {
-  const app = operator({ name: 'x', crds: 'verify' })
-  const west = app.cluster('west', nowhere, { optional: true })
-  const runs: string[] = []
-  app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  const Other = defineResource({
-    group: 'test.dev',
-    version: 'v1',
-    kind: 'Thing',
-    spec: z.object({ colour: z.string() }),
-  })
-  const clock = restingClock()
-  const other = new ApiServer({ clock })
-  await install(other, Other)
-  const s = await starting(app, {
-    clock,
-    before: (client) => create(client, 'a'),
-    intercepts: { west: (request) => other.handle(request) },
-  })
-  assert.deepEqual(runs, ['a'])
-  assert.match(
-    lines(s, /west/).join(),
-    /^warn Starting without the cluster "west": Cannot start: .* does not fit this operator: .*; what needs it starts when it is available$/,
-  )
-  await s.clock.advance(600_000)
-  assert.equal(s.outcome(), undefined)
-  assert.equal(lines(s, /west/).length, 1)
-  await ended(s)
-})
 
 const adminOf = ({ handle }: ApiServer): Client => new Cluster({ name: 'test', transport: handle }).client
 
@@ -467,25 +410,6 @@ test('a stop during the wait for an optional cluster ends the operator at once',
   }
 })
 
-test("a controller of the operator's cluster that watches an optional one starts without it, and gets its events later", async () => {
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere, { optional: true })
-  const runs: string[] = []
-  app.controllerFor(ConfigMap, { when: ours })
-    .watches(Secret, ({ metadata }) => [ref(metadata.name)], { cluster: west, when: predicates.matchesLabels('ours') })
-    .reconcileKey(async ({ name }) => void runs.push(name))
-  const road = way(false)
-  const s = await starting(app, { intercepts: { west: road.intercept }, before: (client) => create(client, 'a') })
-  assert.deepEqual(runs.splice(0), ['a'])
-  await s.clientOf(west).create(Secret, { metadata: { ...ref('b'), labels: { ours: '' } } })
-  await s.clock.advance(300_000)
-  assert.deepEqual(runs, [])
-  road.up()
-  await s.clock.advance(61_000)
-  assert.deepEqual(runs.splice(0), ['b'])
-  await ended(s)
-})
-
 for (const how of ['watches', 'owns', 'cache'] as const) {
   test(`an optional kind without its CRD delays nothing: ${how}`, async () => {
     const app = operator({ name: 'x', crds: 'install' })
@@ -598,36 +522,6 @@ test('a required kind delays the start, and its name is in the error', async () 
   assert.equal(s.outcome(), undefined)
   await s.clock.advance(2000)
   assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 30 s: things\.test\.dev \(/)
-})
-
-test('a controller in an optional cluster starts when all kinds that it watches there are synced', async () => {
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere, { optional: true })
-  const runs: string[] = []
-  app.controllerFor(ConfigMap, { cluster: west, when: ours })
-    .watches(Secret, () => [], { cluster: west })
-    .reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  const clock = restingClock()
-  const other = new ApiServer({ clock })
-  await create(adminOf(other), 'a')
-  let isRefused = true
-  const s = await starting(app, {
-    clock,
-    intercepts: {
-      west: (
-        request,
-      ) => (isRefused && request.path.includes('/secrets')
-        ? Promise.resolve(refusal(403, 'Forbidden'))
-        : other.handle(request)),
-    },
-  })
-  // Longer than the time limit of first lists elsewhere.
-  await clock.advance(600_000)
-  assert.deepEqual([runs, s.outcome()], [[], undefined])
-  isRefused = false
-  await clock.advance(120_000)
-  assert.deepEqual(runs, ['a'])
-  await ended(s)
 })
 
 test('readiness does not depend on optional kinds, and a metric reports them', async () => {
@@ -797,23 +691,6 @@ function late() {
   return { told, asked, transport, send }
 }
 
-test('requests to a cluster without a configuration share one call of config, and the next one calls it again', async () => {
-  const { told, asked, transport, send } = late()
-  assert.equal(asked.length, 0, 'nothing is asked before the first request')
-  const first = [send(), send()]
-  assert.equal(asked.length, 1)
-  asked[0]!.open(new Error('not yet'))
-  assert.deepEqual(await Promise.all(first), ['not yet', 'not yet'])
-  const second = [send(), send()]
-  assert.equal(asked.length, 2)
-  asked[1]!.open({ server: 'a' })
-  assert.deepEqual(await Promise.all(second), [200, 200])
-  assert.deepEqual([await send(), asked.length, told], [200, 2, ['asked a', 'asked a', 'asked a']])
-  transport.close()
-  await nextTurn()
-  assert.equal(told.at(-1), 'closed a')
-})
-
 test('an aborted request does not wait for a configuration, and a connection opened after the end is closed', async () => {
   const { told, asked, transport, send } = late()
   const scope = new AbortController()
@@ -824,39 +701,4 @@ test('an aborted request does not wait for a configuration, and a connection ope
   asked[0]!.open({ server: 'a' })
   await send()
   assert.deepEqual(told.toSorted(), ['asked a', 'closed a'])
-})
-
-test("requests go to the late configuration, with the operator's User-Agent, until the end", async () => {
-  const agents = new Set<string | null>()
-  const reached = new Latch()
-  const api = new ApiServer()
-  const server = await serveHttp({
-    host: '127.0.0.1',
-    port: 0,
-    maxBodyBytes: 10_000,
-    onError: () => {},
-    async fetch(request) {
-      agents.add(request.headers.get('user-agent'))
-      reached.open()
-      const { status, body } = await api.handle({ method: 'GET', path: '/api/v1/nowhere' })
-      return new Response(await body.text(), { status })
-    },
-  })
-  let asked = 0
-  const app = operator({ name: 'late-one' })
-  const west = app.cluster('west', () => {
-    if (asked++ === 0) throw new Error('no such context')
-    return { server: `http://127.0.0.1:${server.port}` }
-  }, { optional: true })
-  app.controllerFor(ConfigMap, { cluster: west }).reconcile(async () => {})
-  const s = await configured(app)
-  try {
-    await s.clock.advance(2000)
-    await reached.opened
-    assert.deepEqual([...agents], ['late-one kubeloop'])
-    await ended(s)
-    await assert.rejects(s.parts!.clusterOf(west).client.get(Secret, ref('a')), /it was closed by this process/)
-  } finally {
-    await server.close(AbortSignal.timeout(5000))
-  }
 })

@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import { Cluster, defineResource, type Operator, operator, type OtherCluster } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
-import { cachesSynced } from '../../lib/manager/servers/health.ts'
-import { answer, refusal } from '../client/transports.ts'
+import { refusal } from '../client/transports.ts'
 import { create, ours, ref, starting, type StartingOptions } from './starting.ts'
 
 const nowhere = { server: 'https://127.0.0.1:1' }
@@ -48,34 +47,6 @@ const refusing = (path: RegExp): NonNullable<StartingOptions['intercept']> =>
   next,
 ) => (path.test(request.path) ? Promise.resolve(broken) : next(request))
 
-test('a watch that fails names the other cluster: in the log, in a probe, and in the error of the start', async () => {
-  const { app, west } = copier()
-  const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
-  const warned = s.log.filter(({ level }) => level === 'warn')
-  assert.match(warned[0]!.message, /^Cannot list configmaps in cluster "west": broken; next try/)
-  assert.deepEqual(warned.map(({ fields }) => fields['cluster']), warned.map(() => 'west'))
-  const caches = [s.parts!.cluster.cache, s.parts!.clusterOf(west).cache]
-  const probe = (): unknown => cachesSynced(caches)(new AbortController().signal)
-  assert.throws(probe, {
-    message: 'not synced: configmaps in cluster "west"',
-    cause: 'configmaps in cluster "west": Cannot list configmaps in cluster "west": broken',
-  })
-  await s.clock.advance(11_000)
-  assert.ok(
-    s.log.some(({ message }) =>
-      message.startsWith('Still waiting for the cache of cluster "west": configmaps in cluster "west" (')
-    ),
-    JSON.stringify(s.log),
-  )
-  await s.clock.advance(120_000)
-  const outcome = s.outcome()
-  assert.ok(outcome instanceof Error)
-  assert.equal(
-    outcome.message,
-    'Cannot sync the cache of cluster "west" within 2 m: configmaps in cluster "west" (Cannot list configmaps in cluster "west": broken)',
-  )
-})
-
 test('a replica stays ready when another required cluster refuses its credentials after the first lists', async () => {
   const app = operator({ name: 'multi', health: 0 })
   const west = app.cluster('west', nowhere)
@@ -111,17 +82,6 @@ test('log lines of a controller in another cluster have its name in a field; oth
   assert.deepEqual(clusterOf('Cannot reconcile ConfigMap "default/b"'), ['west'])
   assert.deepEqual(clusterOf('an odd one'), ['west'])
   assert.deepEqual(clusterOf('not mapped'), ['west'])
-})
-
-test("a warning of another cluster's API server is logged with its name", async () => {
-  const { app } = copier()
-  await using s = await starting(app, {
-    interceptOthers: (request, next) =>
-      request.method === 'PATCH' ? Promise.resolve(answer(200, {}, { warning: '299 - "old"' })) : next(request),
-  })
-  await create(s.client, 'a')
-  await s.clock.advance(0)
-  assert.equal(s.log.find(({ message }) => message === 'The API server warns: old')?.fields['cluster'], 'west')
 })
 
 test('a missing or installed CRD in another cluster is logged with its name', async () => {

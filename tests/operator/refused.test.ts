@@ -44,15 +44,3 @@ test('the missing rule for the lease is logged although the lists are refused fi
   await s.stop()
   assert.equal(s.clock.pending, 0)
 })
-
-test('with synced caches, only the election requests the lease', async () => {
-  await using s = await starting(elected())
-  await s.clock.advance(1000)
-  const asked = s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length
-  assert.equal(s.parts!.manager.isElected, true)
-  await s.clock.advance(10_000)
-  assert.equal(
-    s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length,
-    asked,
-  )
-})

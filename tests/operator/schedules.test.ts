@@ -8,7 +8,6 @@ import { Lease } from 'kubeloop/kinds'
 import type { FakeClock } from 'kubeloop/testing'
 import { ApiServer } from 'kubeloop/apiserver'
 import { aborted } from '../../lib/async/abort.ts'
-import { Latch } from '../../lib/async/latch.ts'
 import { tries } from '../tools/fuzz.ts'
 import { mutatedText } from '../tools/hostile.ts'
 import { failures, messages, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
@@ -292,40 +291,6 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
     await s.clock.advance(6 * MINUTE)
     assert.deepEqual(runs, expected, until)
   }
-})
-
-test('only the leader runs a schedule; without leader election a start remembers nothing', async () => {
-  const { app, runs } = scheduled('*/5 * * * *')
-  const at = cluster()
-  const first = await replica(app, at)
-  const second = await replica(app, at)
-  await at.clock.advance(5 * MINUTE)
-  assert.deepEqual(runs, ['00:05'])
-  await first.stop()
-  await second.stop()
-  const alone = await starting(app, { ...at, leaderElection: false })
-  await alone.stop()
-  await at.clock.advance(11 * MINUTE)
-  const again = await starting(app, { ...at, leaderElection: false })
-  await at.clock.advance(0)
-  assert.deepEqual(runs, ['00:05'])
-  await again.stop()
-})
-
-test('a stop waits for a run, and ends a wait; what a run throws then is logged', async () => {
-  const end = new Latch()
-  const { app, runs } = scheduled('*/5 * * * *', {}, async () => {
-    await end.opened
-    throw new Error('no disk')
-  })
-  const s = await starting(app, { leaderElection: false })
-  await s.clock.advance(5 * MINUTE)
-  await s.stop()
-  assert.deepEqual([runs, s.outcome()], [['00:05'], undefined])
-  end.open()
-  await s.clock.advance(0)
-  assert.equal(s.outcome(), 'resolved')
-  assert.deepEqual(failures(s), ['"report" failed while the manager was stopping: no disk'])
 })
 
 test('a clock that is set back by more than ten minutes has times come again; by less, none runs twice', async () => {

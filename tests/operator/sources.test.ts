@@ -193,63 +193,6 @@ test('eventFilter applies to all watched kinds, in addition to their own when', 
   assert.deepEqual(runs.slice(2), ['ours'], 'one that leaves us is heard of once more')
 })
 
-test('an owned object reconciles its controlling owner, and every owner with anyOwner', async () => {
-  const runs: Record<string, string[]> = { controlling: [], any: [] }
-  const app = operator({ name: 'x' })
-  app.controllerFor(Namespace, { name: 'controlling', when: () => false }).owns(ConfigMap).reconcile(async (
-    { metadata },
-  ) => void runs['controlling']!.push(metadata.name))
-  app.controllerFor(Namespace, { name: 'any', when: () => false }).owns(ConfigMap, { anyOwner: true }).reconcile(async (
-    { metadata },
-  ) => void runs['any']!.push(metadata.name))
-  await using w = await world(app)
-  const owners = await Promise.all(['one', 'two'].map((name) => w.client.create(Namespace, { metadata: { name } })))
-  const reference = ({ metadata }: (typeof owners)[0]) => ({
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    name: metadata.name,
-    uid: metadata.uid,
-  })
-  const ownerReferences = [{ ...reference(owners[0]!), controller: true }, reference(owners[1]!)]
-  await w.client.create(ConfigMap, { metadata: { ...ref('owned'), ownerReferences } as never })
-  await w.settle()
-  assert.deepEqual([runs['controlling'], runs['any']!.toSorted()], [['one'], ['one', 'two']])
-})
-
-test('a map function gets the event, with a client and a signal of its call', async () => {
-  const events: string[] = []
-  const runs: string[] = []
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: () => false })
-    .watches(Namespace, async ({ metadata }, { event, client, signal, clientOf }) => {
-      assert.deepEqual([signal.aborted, typeof clientOf], [false, 'function'])
-      await client.get(Namespace, { name: 'default' })
-      if (!metadata.labels || !('ours' in metadata.labels)) return []
-      const old = event.kind === 'updated'
-        ? ` from ${event.old.metadata.labels?.['of'] ?? 'none'}`
-        : event.kind === 'added'
-        ? ` ${event.initial}`
-        : ''
-      events.push(`${event.kind}${old} ${metadata.labels?.['of'] ?? 'none'}`)
-      return event.kind === 'deleted' ? [] : [ref(`${metadata.labels?.['of']}`)]
-    })
-    .reconcileKey(async ({ name }) => void runs.push(name))
-  await using w = await world(app, {
-    objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'there', labels: { ours: '', of: 'there' } } }],
-  })
-  assert.deepEqual(events.splice(0), ['added true there'])
-  await w.client.create(Namespace, { metadata: { name: 'new', labels: { ours: '', of: 'one' } } })
-  await w.settle()
-  assert.deepEqual(events.splice(0), ['added false one'])
-  await w.client.patch(Namespace, { name: 'new' }, { merge: { metadata: { labels: { of: 'two' } } } })
-  await w.settle()
-  assert.deepEqual(events.splice(0), ['updated from one two', 'updated from one one'])
-  assert.deepEqual(runs, ['there', 'one', 'two', 'one'])
-  await w.client.delete(Namespace, { name: 'new' })
-  await w.settle()
-  assert.ok(events.at(-1)?.startsWith('deleted'), events.join())
-})
-
 test('a map function may return any promise-like; one object instead of a list is an error that is retried', async () => {
   const runs: string[] = []
   const lines: string[] = []

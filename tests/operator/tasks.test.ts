@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Registry } from 'prom-client'
-import { type Client, LeadershipLost, NetworkError, operator, TerminalError, type WorkContext } from 'kubeloop'
+import { LeadershipLost, NetworkError, operator, TerminalError, type WorkContext } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import { aborted } from '../../lib/async/abort.ts'
 import { create, failures, replicas, restingClock, type Started, starting } from './starting.ts'
@@ -16,29 +15,6 @@ function failing(times: number, error: unknown = new Error('no disk')) {
   }
   return { callsMs, task }
 }
-
-test('a task that throws is logged with its name and place, counted, and started again with back-off', async () => {
-  const registry = new Registry()
-  const app = operator({ name: 'x', metrics: { registry } })
-  const { callsMs, task } = failing(10)
-  app.add('broken', task)
-  const s = await starting(app, { serves: true, random: () => 0 })
-  assert.match(
-    failures(s)[0]!,
-    /^Cannot run the task "broken" \(\S+tasks\.test\.ts:\d+:\d+\): no disk \(started again in 1 s\)$/,
-  )
-  const { fields } = s.log.find(({ level }) => level === 'error')!
-  assert.deepEqual([fields['task'], fields['attempt'], String(fields['error'])], ['broken', 1, 'Error: no disk'])
-  await s.clock.advance(1_200_000)
-  const waits = callsMs.slice(1).map((ms, at) => (ms - callsMs[at]!) / 1000)
-  assert.deepEqual(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300])
-  assert.match(failures(s).at(-1)!, /started again in 5 m/)
-  assert.match(await registry.metrics(), /^kubeloop_task_failures_total\{task="broken"\} 10$/m)
-  assert.equal(s.outcome(), undefined)
-  await s.stop()
-  assert.equal(s.outcome(), 'resolved')
-  assert.equal(failures(s).length, 10)
-})
 
 test('a task of the name of another one, or of a schedule, is refused with the places of both', () => {
   const task = async (): Promise<void> => {}
@@ -63,16 +39,6 @@ test('the waits are longer by up to a fifth, so that replicas do not fail at the
   assert.equal(callsMs.length, 1)
   await s.clock.advance(1)
   assert.equal(callsMs.length, 2)
-})
-
-test('a task that returns has ended; one that failed before, too', async () => {
-  let calls = 0
-  const app = operator({ name: 'x' }).add('once', async () => {
-    if (++calls === 1) throw new Error('not yet')
-  })
-  await using s = await starting(app)
-  await s.clock.advance(3_600_000)
-  assert.deepEqual([calls, s.outcome()], [2, undefined])
 })
 
 test('the back-off begins anew when a task has run for five minutes', async () => {
@@ -109,19 +75,6 @@ test('a TerminalError, restart: false and a missing permission of Deno end the o
   }
 })
 
-test('each call has a client of its own, which ends with the call and not with the wait after it', async () => {
-  const clients: Client[] = []
-  const app = operator({ name: 'x' }).add('broken', async ({ client, signal }) => {
-    if (clients.push(client) < 3) throw new Error('no disk')
-    await aborted(signal)
-  }, { everyReplica: true })
-  await using s = await starting(app, { random: () => 0 })
-  await assert.rejects(create(clients[0]!, 'late'), /The task "broken" has ended/)
-  await s.clock.advance(3000)
-  await assert.rejects(create(clients[1]!, 'late'), /The task "broken" has ended/)
-  await create(clients[2]!, 'in-time')
-})
-
 test('a call that has ended leaves no listener', async () => {
   await using s = await starting(operator({ name: 'x' }).add('broken', failing(Infinity).task))
   const { abandon } = s.parts!.manager
@@ -134,22 +87,6 @@ test('a call that has ended leaves no listener', async () => {
   const count = (name: string): number => calls.filter((each) => each === name).length
   assert.ok(count('addEventListener') > 3)
   assert.equal(count('removeEventListener'), count('addEventListener'))
-})
-
-test('a stop ends the wait for the next call, and what a task throws then is logged', async () => {
-  for (const isLate of [false, true]) {
-    let calls = 0
-    const app = operator({ name: 'x' }).add('broken', async ({ signal }) => {
-      calls++
-      if (isLate) await aborted(signal)
-      throw new Error('no disk')
-    })
-    const s = await starting(app)
-    await s.stop()
-    await s.clock.advance(60_000)
-    assert.deepEqual([calls, s.outcome(), failures(s).length], [1, 'resolved', 1])
-    assert.match(failures(s)[0]!, isLate ? /"broken" failed while the manager was stopping: no disk/ : /again in/)
-  }
 })
 
 test('a task that fails runs again on its replica alone: the leader, or every one', async () => {

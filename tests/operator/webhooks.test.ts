@@ -72,18 +72,6 @@ test('the API server calls the admissions and conversions of an operator that ha
     assert.deepEqual(old.spec, { host: 'x added' })
   }))
 
-test('the server listens before definitions are written, and these before the configurations', () =>
-  running(sites({ leaderElection: true }), {}, async ({ events }) => {
-    const order = [
-      'Serving webhooks on 127.0.0.1',
-      'POST v1/customresourcedefinitions',
-      'Leading: acquired the lease "default/sites"',
-      'POST v1/mutatingwebhookconfigurations',
-      'POST v1/validatingwebhookconfigurations',
-    ]
-    assert.deepEqual(events.filter((event) => order.includes(event)), order)
-  }))
-
 test('a replica that does not lead serves, and writes neither configurations nor the CA', async () => {
   const { handle } = new ApiServer()
   await running(sites({ leaderElection: true }), { handle }, async ({ client }) => {
@@ -128,26 +116,6 @@ test('the configurations name the paths, the URL and the CA, and are deleted wit
     assert.deepEqual(await client.list(ValidatingWebhookConfiguration), [])
   })
 })
-
-test('in development the CAs of earlier starts on the same port do not pile up', async () => {
-  const { handle } = new ApiServer()
-  const port = await freePort()
-  for (let start = 0; start < 3; start++) {
-    await running(sites(), { webhooks: { port }, handle }, async ({ mutating, definition }) => {
-      const bundle = (await mutating()).webhooks![0]!.clientConfig.caBundle
-      assert.equal((await definition()).spec.conversion?.webhook.clientConfig.caBundle, bundle)
-      assert.equal(atob(bundle!).split('BEGIN CERTIFICATE').length, 2)
-    })
-  }
-})
-
-test('a self-made certificate is kept in the Secret that is stated, and its CA is in the configurations', () =>
-  running(sites({ webhooks: { port: 0, certs } }), PORT, async ({ client, mutating }) => {
-    const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
-    assert.deepEqual(Object.keys(secret?.data ?? {}).sort(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'])
-    assert.equal((await mutating()).webhooks![0]!.clientConfig.caBundle, secret?.data?.['ca.crt'])
-    assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
-  }))
 
 test('a certificate in a folder is served, and the ca.crt beside it is in the configurations', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
@@ -407,24 +375,6 @@ test('declarations of a kind with different options are webhooks of their own, e
     await assert.rejects(client.create(ConfigMap, { ...at('a'), data: { bad: 'x' } }), /data\.bad/)
     await client.create(ConfigMap, { ...at('a'), data: { keep: 'x' } })
     await assert.rejects(client.delete(ConfigMap, at('a').metadata), /data\.keep/)
-  })
-})
-
-test('a configuration that was deleted is restored within a minute', async () => {
-  const clock = new FakeClock()
-  const { handle } = new ApiServer()
-  await running(sites(), { clock, handle }, async ({ client }) => {
-    const name = 'sites-validating-webhook-configuration'
-    await client.delete(ValidatingWebhookConfiguration, { name })
-    const restored = new Latch()
-    const [watch, end] = [new Cluster({ name: 'watch', transport: handle }), new AbortController()]
-    watch.cache.declare(ValidatingWebhookConfiguration)
-    for (const informer of watch.cache.informers()) informer.addHandler(() => restored.open())
-    const watching = watch.start(end.signal)
-    await clock.advance(60_000)
-    await restored.opened
-    end.abort()
-    await watching
   })
 })
 
@@ -1237,29 +1187,6 @@ test('versions that another writer took away are restored at once, by an elected
       assert.equal(lines.all.some((line) => line.startsWith('error Restoring the versions')), leaderElection)
       const hub = (await definition()).spec.versions.find(({ storage }) => storage)?.name
       assert.equal(hub, leaderElection ? 'v1' : 'v1alpha1')
-    })
-  }
-})
-
-test('a CA that another writer took away from a configuration is added at once', async () => {
-  for (const crds of ['install', 'verify'] as const) {
-    const { handle, webhooks, start } = await still()
-    const guard = (crds: 'install' | 'verify'): Operator => {
-      return operator({ name: 'guard', crds, webhooks }).admission(ConfigMap, { default: () => {}, validate: () => [] })
-    }
-    await running(guard('install'), { ...PORT, handle })
-    const { lines, options } = start()
-    await running(guard(crds), options, async ({ client }) => {
-      for (const Kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
-        const trusting = async () => (await client.list(Kind as typeof MutatingWebhookConfiguration))[0]!
-        const before = await trusting()
-        const [first, ...others] = before.webhooks!
-        const { caBundle, ...clientConfig } = first!.clientConfig
-        const lacking = { ...before, webhooks: [{ ...first!, clientConfig }, ...others] }
-        await client.update(Kind as typeof MutatingWebhookConfiguration, lacking)
-        await lines.is((line) => line.startsWith(`info Set the trusted CAs of ${before.kind}`))
-        assert.equal((await trusting()).webhooks![0]!.clientConfig.caBundle, caBundle)
-      }
     })
   }
 })

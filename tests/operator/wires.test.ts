@@ -7,13 +7,11 @@ import {
   defineResource,
   dynamicResource,
   LeadershipLost,
-  NetworkError,
   type Operator,
   operator,
   type OtherCluster,
   type Parts,
 } from 'kubeloop'
-import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { Registry } from 'prom-client'
 import * as z from 'zod'
@@ -24,19 +22,8 @@ import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { StopTimeout } from '../../lib/manager/runnable_group.ts'
 import { syncTimeoutsOf } from '../../lib/operator/used_kinds.ts'
 import { hostName } from '../../lib/runtime/os/files.ts'
-import { refusal, silence } from '../client/transports.ts'
-import {
-  create,
-  failures,
-  only,
-  ours,
-  ref,
-  restingClock,
-  skippingClock,
-  type Started,
-  starting,
-  writes,
-} from './starting.ts'
+import { silence } from '../client/transports.ts'
+import { create, failures, only, ours, ref, skippingClock, type Started, starting, writes } from './starting.ts'
 
 const nowhere = { server: 'http://127.0.0.1:1' }
 const LEASE = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' })
@@ -231,18 +218,6 @@ test('a start can turn the election on or off', async () => {
   }
 })
 
-test('candidates without the right to watch poll with the given random numbers', async () => {
-  const asked: number[] = []
-  for (const random of [0, 0.999]) {
-    const app = operator({ name: 'x', leaderElection: true }).add('task', async () => {})
-    const intercept = only(/watch=true/, () => Promise.resolve(refusal(403, 'Forbidden')))
-    await using s = await starting(app, { random: () => random, before: heldByAnother, intercept })
-    await s.clock.advance(60_000)
-    asked.push(s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases/x')).length)
-  }
-  assert.deepEqual(asked, [31, 14])
-})
-
 test('with warmup the queue is filled before the lease is won', async () => {
   for (const warmup of [true, false]) {
     const mapped: string[] = []
@@ -343,40 +318,6 @@ test('a task may finish its writes after a stop; its client ends with it', async
   for (const each of kept) await assert.rejects(create(each, 'too-late'), /The task "writer" has ended/)
 })
 
-test('a lease is not released over an unanswered write', async () => {
-  const app = operator({ name: 'x', leaderElection: true }).add('writer', async ({ signal, client }) => {
-    await aborted(signal)
-    await create(client, 'kube-lost').catch(() => {})
-  })
-  const s = await starting(app)
-  s.network.intercept = async (request, next) => {
-    const answer = await next(request)
-    if (request.method === 'POST' && request.path.includes('/configmaps')) {
-      throw new NetworkError('the answer was lost', { phase: 'response' })
-    }
-    return answer
-  }
-  await s.stop()
-  assert.equal(s.outcome(), 'resolved')
-  assert.match(String((await leaseOf(s))?.spec['holderIdentity']), /_/)
-  assert.ok(s.log.some(({ message }) => message.startsWith('Keeping the lease "default/x" until it expires')))
-})
-
-test('an open write is aborted when the lease is lost', async () => {
-  const ends: unknown[] = []
-  const app = operator({ name: 'x', leaderElection: true })
-  app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, { client }) => {
-    s.network.intercept = (request, next) => (request.method === 'GET' ? next(request) : silence(request))
-    await create(client, 'kube-open').catch((error: unknown) => ends.push(error))
-  })
-  const s = await starting(app)
-  await create(s.client, 'a')
-  await s.clock.advance(10_000)
-  assert.equal(ends.length, 1)
-  assert.ok(ends[0] instanceof LeadershipLost, String(ends[0]))
-  assert.ok(s.outcome() instanceof LeadershipLost)
-})
-
 test('after the grace period nothing can write: a task, a reconcile, on every replica or the leader', async () => {
   for (const everyReplica of [true, false]) {
     const go = new Latch()
@@ -466,32 +407,6 @@ test("the grace period is 30 s, or the operator's, also forever", async () => {
     await s.clock.advance(1)
     assert.equal(s.outcome() instanceof StopTimeout, endMs < Infinity, String(grace))
   }
-})
-
-test('a stop does not wait for an extension, whose later failure is ignored', async () => {
-  const go = new Latch()
-  const app = operator({ name: 'x' }).add('task', async () => {}).extend(async () => {
-    await go.opened
-    throw new Error('the extension failed')
-  })
-  const late = await starting(app)
-  await late.stop()
-  assert.equal(late.outcome(), 'resolved')
-  go.open()
-  await late.clock.advance(0)
-})
-
-test('a stop before or during the start is no failure', async () => {
-  const app = operator({ name: 'x' })
-  const started: string[] = []
-  app.add('task', async () => void started.push('task'))
-  await app.start(AbortSignal.abort(), { transport: new ApiServer().handle })
-  const waiting = operator({ name: 'x', crds: 'install' })
-  const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
-  waiting.controllerFor(Thing).reconcile(async () => {})
-  const s = await starting(waiting, { intercept: silence })
-  await s.stop()
-  assert.deepEqual([s.outcome(), started], ['resolved', []])
 })
 
 test('the connections of all clusters close with the start, whether it fails or not', async () => {
@@ -630,20 +545,6 @@ for (const [what, own, describe, limits] of LIMITS) {
   })
 }
 
-test('the first lists in each cluster have these time limits', async () => {
-  for (const far of [false, true]) {
-    const app = operator({ name: 'x' })
-    const cluster = far ? { cluster: app.cluster('west', nowhere) } : {}
-    app.controllerFor(Namespace, { syncTimeout: '30s' }).watches(Secret, () => [], cluster).reconcile(async () => {})
-    const deaf = only(/\/secrets/, silence)
-    await using s = await starting(app, { intercept: deaf, interceptOthers: deaf })
-    await s.clock.advance(29_999)
-    assert.equal(s.outcome(), undefined)
-    await s.clock.advance(1)
-    assert.match(String(s.outcome()), /within 30 s: secrets/)
-  }
-})
-
 test('the first keys of a source have the same time limit, and the error names missing kinds', async () => {
   for (
     const [own, common, endMs] of [
@@ -712,67 +613,6 @@ test("sources have the operator's clock, log and random numbers", async () => {
     }
     await s.stop()
   }
-})
-
-test('a failing list is retried with the given random numbers, and the log names the missing kinds', async () => {
-  const times: Record<string, number[][]> = { own: [], west: [] }
-  for (const random of [0, 0, 0.999]) {
-    const app = operator({ name: 'x' })
-    const west = app.cluster('west', nowhere)
-    app.cache(ConfigMap).cache(ConfigMap, { cluster: west }).add('task', async () => {})
-    const clock = restingClock()
-    const asked: Record<string, number[]> = { own: [], west: [] }
-    const broken = (name: string): Started['network']['intercept'] => (request, next) => {
-      if (!request.path.includes('/configmaps')) return next(request)
-      asked[name]!.push(clock.monotonic())
-      return Promise.reject(new NetworkError(`reset in ${name}`, { phase: 'response' }))
-    }
-    const go = new Latch()
-    app.extend(() => go.opened)
-    await using s = await starting(app, { clock, random: () => random })
-    s.network.intercept = broken('own')
-    s.networkOf(west).intercept = broken('west')
-    go.open()
-    await clock.advance(60_000)
-    for (const name of ['own', 'west']) {
-      times[name]!.push(asked[name]!)
-      const title = name === 'own' ? 'in-memory: configmaps' : '"west": configmaps in cluster "west"'
-      assert.ok(
-        s.log.some(({ message }) =>
-          message.startsWith(`Still waiting for the cache of cluster ${title}`) && message.includes(`reset in ${name}`)
-        ),
-        name,
-      )
-    }
-  }
-  for (const [once, again, later] of Object.values(times)) {
-    assert.deepEqual(once, again)
-    assert.notDeepEqual(once, later)
-  }
-})
-
-test('a controller in another cluster owns, ticks and reconciles there', async () => {
-  const runs: string[] = []
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
-  app.controllerFor(Namespace, { cluster: west, when: ({ metadata }) => metadata.name.startsWith('team-') })
-    .owns(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-theirs' })
-    .every('1m')
-    .reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  await using s = await starting(app)
-  const { metadata } = await s.clientOf(west).create(Namespace, { metadata: { name: 'team-a' } })
-  await s.clock.advance(0)
-  assert.deepEqual(runs.splice(0), ['team-a'])
-  const ownerReferences = [{ apiVersion: 'v1', kind: 'Namespace', name: 'team-a', uid: metadata.uid, controller: true }]
-  for (const name of ['owned', 'kube-theirs']) {
-    await s.clientOf(west).create(ConfigMap, { metadata: { ...ref(name), ownerReferences } as never })
-    await s.client.create(ConfigMap, { metadata: { ...ref(name), ownerReferences } as never })
-  }
-  await s.clock.advance(0)
-  assert.deepEqual(runs.splice(0), ['team-a'], 'one of its own there changed')
-  await s.client.create(Namespace, { metadata: { name: 'team-here' } })
-  await s.clock.advance(60_000)
-  assert.deepEqual(runs.filter((name) => name.startsWith('team-')), ['team-a'])
 })
 
 test('clients, caches and Events of all clusters are measured if metrics are on', async () => {
@@ -995,26 +835,6 @@ test('a report names another cluster: in the key, the causes and the writes', as
     'default/kube-b',
     undefined,
   ], ['Secret', 'default/kube-b', 'west']])
-})
-
-test('a stop that waits for a reconcile names its key, also of a controller that waited for its CRDs', async () => {
-  const app = operator({ name: 'x', crds: 'install', leaderElection: { namespace: 'default' }, grace: '10s' })
-  const west = app.cluster('west', nowhere, { optional: true })
-  const held = new Latch()
-  app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(() => held.opened)
-  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: ours }).reconcile(() => held.opened)
-  const s = await starting(app)
-  await create(s.client, 'a')
-  await create(s.clientOf(west), 'b')
-  await s.clock.advance(0)
-  await s.stop()
-  await s.clock.advance(1000)
-  assert.deepEqual(s.log.filter(({ message }) => message.startsWith('Waiting')).map(({ message }) => message), [
-    'Waiting up to 9 s more for the reconcile of ConfigMap "default/a", the reconcile of ConfigMap "default/b"',
-  ])
-  held.open()
-  await s.clock.advance(0)
-  assert.equal(s.outcome(), 'resolved')
 })
 
 test('a failing key whose object is deleted is not logged as working again; a reconcile or a cleanup that works is', async () => {

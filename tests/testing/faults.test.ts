@@ -137,16 +137,6 @@ test('a dropped request has no answer for 75 s; a lost answer is one that the se
   }
 })
 
-test('an answer is cut after the server has handled the request', async () => {
-  const { faults, transport, asked, cancelled } = faulty()
-  faults.add({ cut: 'answer' })
-  await assert.rejects(
-    transport({ method: 'POST', path: '/api/v1/namespaces/a/pods' }),
-    (error) => error instanceof NetworkError && error.phase === 'response',
-  )
-  assert.deepEqual([asked.length, cancelled()], [1, 1])
-})
-
 /** Returns a server that responds with these chunks, and keeps the body open. */
 function streaming(...chunks: readonly string[]) {
   const clock = new FakeClock()

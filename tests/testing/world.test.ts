@@ -62,19 +62,6 @@ test('stop rejects once with an error that no other call has reported', async ()
   await w.stop()
 })
 
-test('errors of several replicas are reported together', async () => {
-  const app = operator({ name: 'x', grace: '5s' })
-  app.controllerFor(ConfigMap, { when: isOurs, everyReplica: true }).reconcile(never)
-  const w = await world(app, { replicas: 2, realTimeout: '10ms' })
-  await w.client.create(ConfigMap, map('a'))
-  await assert.rejects(w.settle(), /still work/)
-  await assert.rejects(
-    w.stop(),
-    (error) =>
-      error instanceof AggregateError && error.errors.length === 2 && /configmap.*; .*configmap/.test(error.message),
-  )
-})
-
 test('a failure that takeFailure has returned is not reported again, and the other replicas continue', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x', leaderElection: true })
@@ -164,19 +151,6 @@ test('faults affect requests to other clusters, and only to the named ones', asy
   assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), 'null is only the own cluster')
 })
 
-test('a fault of another cluster does not affect the own one', async () => {
-  const app = operator({ name: 'x' })
-  app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) =>
-    void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } }))
-  )
-  await using w = await world(app)
-  w.fault({ cluster: 'west', status: 500, times: Infinity })
-  await w.client.create(ConfigMap, map('a'))
-  await w.settle()
-  assert.deepEqual((await w.client.get(ConfigMap, ref('a')))?.data, { seen: 'yes' })
-})
-
 test('a fault without an effect is refused when it is added', async () => {
   await using w = await world(copier().app)
   assert.throws(
@@ -212,38 +186,6 @@ test('every cluster has a garbage collector, which deletes owned objects', async
     await w.settle()
     assert.equal(await client.get(ConfigMap, ref('child')), undefined)
   }
-})
-
-test('a delayed request gets its response after the delay, and settle does not wait for it', async () => {
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) =>
-    void (await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } }))
-  )
-  await using w = await world(app)
-  const data = async () => (await w.client.get(ConfigMap, ref('a')))?.data
-  w.fault({ verb: 'patch', delay: '5s' })
-  await w.client.create(ConfigMap, map('a'))
-  await w.settle()
-  await w.advance('4999ms')
-  assert.equal(await data(), undefined)
-  await w.advance(1)
-  assert.deepEqual(await data(), { seen: 'yes' })
-  w.fault({ verb: 'patch', delay: '5s', status: 500 })
-  await w.client.create(ConfigMap, map('b'))
-  await w.advance('1s')
-})
-
-test('after the delay, a reconcile that never ends counts as work again', async () => {
-  const app = operator({ name: 'x', grace: 0 })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
-    await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })
-    await never()
-  })
-  await using w = await world(app, { realTimeout: '10ms' })
-  w.fault({ verb: 'patch', delay: '5s' })
-  await w.client.create(ConfigMap, map('a'))
-  await w.settle()
-  await assert.rejects(w.advance('6s'), /Cannot settle/)
 })
 
 /** Returns the events of a watch of ConfigMaps and its end, as the operator gets them. */
@@ -284,41 +226,12 @@ async function watchCut(
   return { heads, failures, w, seen }
 }
 
-test('a cut watch breaks after its head, resumes where it was, and loses nothing', async () => {
-  const { heads, failures, w, seen } = await watchCut((w) =>
-    w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 2 })
-  )
-  assert.ok(heads.length >= 3 && heads.every((status) => status === 200), heads.join())
-  assert.deepEqual(failures.map(({ phase, code }) => [phase, code]), [['body', 'ECONNRESET'], ['body', 'ECONNRESET']])
-  await w.client.create(ConfigMap, map('a'))
-  await w.settle()
-  assert.deepEqual(seen, ['a'])
-  await w.stop()
-})
-
 test('a cut also closes the watch on the server', async () => {
   const before = await watchCut(() => {})
   const after = await watchCut((w) => w.fault({ verb: 'watch', resource: ConfigMap, cut: true, times: 3 }))
   assert.equal(after.w.clock.pending, before.w.clock.pending, 'the server has a timer for each open watch')
   await before.w.stop()
   await after.w.stop()
-})
-
-test('a cut request that is not a watch does not reach the server', async () => {
-  const app = operator({ name: 'x' })
-  const phases: string[] = []
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
-    try {
-      await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })
-    } catch (error) {
-      phases.push((error as NetworkError).phase)
-    }
-  })
-  await using w = await world(app)
-  w.fault({ verb: 'patch', cut: true })
-  await w.client.create(ConfigMap, map('a'))
-  await w.settle()
-  assert.deepEqual([phases, (await w.client.get(ConfigMap, ref('a')))?.data], [['response'], undefined])
 })
 
 /** Runs a busy operator in a world with this seed, and returns all that it does. */
@@ -428,32 +341,6 @@ test('equal seeds give equal runs: requests, their order and times, uids, versio
     first.requests.map((line) => line.split(' ', 1)[0]),
     'back-off has jitter',
   )
-})
-
-test('an idle world passes months without a timer and a request, for operators of every kind of watch', async () => {
-  let requests = 0
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { when: isOurs })
-    .watches(Lease, () => [])
-    .from('stream', async function* (): AsyncGenerator<{ name: string; namespace: string }> {
-      let resourceVersion = ''
-      for await (const page of client!.pages(Pod)) resourceVersion = page.resourceVersion
-      for await (const { object } of client!.watch(Pod, { resourceVersion })) yield ref(object.metadata.name)
-    })
-    .reconcile(async (_, { clientOf }) => void (await clientOf(west).list(ConfigMap)))
-  let client: World['client'] | undefined
-  app.extend(({ cluster }) => void (client = cluster.client as World['client']))
-  await using w = await world(through(app, (transport) => (request) => (requests++, transport(request))))
-  requests = 0
-  let timers = 0
-  const after = w.clock.after.bind(w.clock)
-  w.clock.after = (ms, fire) => after(ms, () => (timers++, fire()))
-  await w.advance('2160h')
-  assert.deepEqual([requests, timers], [0, 0])
-  assert.equal(w.clock.monotonic(), 2160 * 3_600_000)
-  await w.client.create(ConfigMap, map('a'))
-  assert.deepEqual(await w.settle(), [])
 })
 
 test('advanceToNext stops at each time at which the operator runs something, and says what', async () => {

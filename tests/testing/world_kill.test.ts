@@ -5,7 +5,7 @@ import { type Log, type Operator, operator } from 'kubeloop'
 import { ConfigMap, Lease, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
-import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
+import { isOurs, map, nowhere, ref } from './worlds.ts'
 
 /** Writes a Secret for each ConfigMap, with the name of the replica. */
 function copier(runs: string[] = []): Operator {
@@ -23,24 +23,6 @@ function copier(runs: string[] = []): Operator {
 
 const holderOf = async (w: World): Promise<string> => (await w.client.get(Lease, ref('x')))!.spec!.holderIdentity!
 const numberOf = (holder: string): number => Number(/^replica-(\d+)_/.exec(holder)![1])
-
-test('a killed leader does not release its lease, so another replica leads when it has expired', async () => {
-  for (const chosen of [true, false]) {
-    const runs: string[] = []
-    await using w = await world(copier(runs), { replicas: 2 })
-    const holder = await holderOf(w)
-    w.kill(chosen ? numberOf(holder) : undefined)
-    await w.client.create(ConfigMap, map('a'))
-    // The lease lasts 15 s from its last renewal, at most 2 s ago.
-    await w.advance('12s')
-    assert.deepEqual([await holderOf(w), runs], [holder, []])
-    await w.advance('10s')
-    // Each replica has random values of its own.
-    assert.notEqual((await holderOf(w)).split('_')[1], holder.split('_')[1])
-    assert.deepEqual(runs, ['begins a', 'ends a'])
-    assert.deepEqual(await w.settle(), [])
-  }
-})
 
 test('a killed replica has no timers, requests, watches or log lines', async () => {
   const runs: string[] = []
@@ -90,19 +72,6 @@ test('a request that a fault delays at the time of the kill never reaches the se
   }
 })
 
-test('failing keys of a killed replica are dropped, and its end is not a failure', async () => {
-  const app = operator({ name: 'x', leaderElection: true })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
-  await using w = await world(app, { replicas: 2, log: silent })
-  await w.client.create(ConfigMap, map('a'))
-  assert.equal((await w.settle()).length, 1)
-  w.kill()
-  assert.deepEqual(await w.settle(), [])
-  await w.advance('2m')
-  assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('a')], 'of the other')
-  assert.equal(w.takeFailure(), undefined)
-})
-
 test('stop ignores how a killed replica ends', async () => {
   const app = operator({ name: 'x', grace: '5s' }).add('stuck', () => new Promise(() => {}))
   const killed = await world(app)
@@ -141,19 +110,6 @@ test('only a running replica can be killed, and without a number only the leader
   w.kill()
   assert.throws(() => w.kill(0), new RangeError('Cannot kill replica 0: no replica runs'))
   await w.advance('1m')
-})
-
-test('equal seeds give equal runs, also with a kill', async () => {
-  const run = async (): Promise<unknown> => {
-    const w = await world(copier(), { replicas: 3, seed: 7 })
-    w.kill()
-    await w.client.create(ConfigMap, map('a'))
-    await w.advance('1m')
-    const { metadata, spec } = (await w.client.get(Lease, ref('x')))!
-    await w.stop()
-    return [metadata.resourceVersion, metadata.uid, spec]
-  }
-  assert.deepEqual(await run(), await run())
 })
 
 test('a world with a leader and no other configuration logs no warning', async () => {

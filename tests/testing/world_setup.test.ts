@@ -253,37 +253,6 @@ test('work before the last rest is not named', async () => {
   await w.stop().catch(() => {})
 })
 
-test('a world is at rest while a reconcile waits for its clock, and time continues it', async () => {
-  const done: number[] = []
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { clock }) => {
-    await new Promise<void>((resolve) => void clock.after(5000, resolve))
-    done.push(clock.monotonic())
-  })
-  await using w = await world(app)
-  await w.client.create(ConfigMap, map('a'))
-  const startMs = w.clock.monotonic()
-  assert.deepEqual(await w.settle(), [])
-  assert.deepEqual(done, [])
-  await w.advance('4999ms')
-  assert.deepEqual(done, [])
-  await w.advance('1ms')
-  assert.deepEqual(done.map((ms) => ms - startMs), [5000])
-})
-
-test('a cancelled timer of a reconcile is not waited for: work in real time is still named', async () => {
-  const app = operator({ name: 'x' })
-  let finish: (() => void) | undefined
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { clock }) => {
-    clock.after(5000, () => {})()
-    await new Promise<void>((resolve) => (finish = resolve))
-  })
-  await using w = await world(app, { log: silent, realTimeout: '10ms' })
-  await w.client.create(ConfigMap, map('a'))
-  await assert.rejects(w.settle(), /still work: the controller "configmap" reconciles "default\/a"/)
-  finish!()
-})
-
 test('keys of a warm-up wait for the lease, and do not keep a world from rest', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   const seen: string[] = []

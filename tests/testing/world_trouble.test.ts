@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  conditions,
   defineResource,
   dynamicResource,
   LeadershipLost,
@@ -57,22 +56,6 @@ test('settle and advance reject every time with a key that is reconciled and wri
     metadata.resourceVersion,
     'a test that ends here leaves no loop behind',
   )
-})
-
-test('many writes with rests between them are not a loop, and neither is a key that is requeued soon', async () => {
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (own, { client }) => {
-    await client.patch(ConfigMap, own, { merge: { metadata: { annotations: { seen: own.data?.['n'] ?? '' } } } })
-    return own.data?.['n'] === 'again' ? { requeueAfter: '1ms' } : undefined
-  })
-  await using w = await world(app)
-  await w.client.create(ConfigMap, map('a'))
-  for (let n = 0; n < 60; n++) {
-    await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: `${n}` } } })
-    await w.settle()
-  }
-  await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: 'again' } } })
-  await w.advance('100ms')
 })
 
 test('settle resolves with the failing keys: key, error and the place in the user’s file', async () => {
@@ -211,19 +194,6 @@ test('an unserved kind of a cluster of a group is named, too', async () => {
   await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "east" \(/)
 })
 
-test('a fault may be in a cluster of a group', async () => {
-  const app = operator({ name: 'x' })
-  const members = withEast(app)
-  app.controllerFor(ConfigMap, { clusters: members, when: isOurs }).reconcile(async (each, { client }) => {
-    await client.edit(ConfigMap, each.metadata, (draft) => void (draft.data = { seen: 'yes' }))
-  })
-  await using w = await world(app, { log: silent })
-  w.fault({ cluster: 'east', verb: 'update', status: 500, times: Infinity })
-  await w.clientOf({ name: 'east' } as never).create(ConfigMap, map('a'))
-  const [failing] = await w.settle()
-  assert.match(String(failing?.error), /the test asked for status 500/)
-})
-
 test('a kind that is optional by itself may be missing: the others are reconciled', async () => {
   const runs: string[] = []
   const app = operator({ name: 'x' })
@@ -252,30 +222,6 @@ test('a first list that a fault delays is not a missing kind, and a replica that
   )
   other.takeFailure()
   await other.settle()
-})
-
-test('a first list that fails for another reason than a missing kind is retried as time passes', async () => {
-  const runs: string[] = []
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  let refusals = 0
-  const start: Operator['start'] = (signal, options = {}) =>
-    app.start(signal, {
-      ...options,
-      transport: (request) => {
-        if (!request.path.startsWith('/api/v1/configmaps') || refusals++ > 3) return options.transport!(request)
-        return Promise.reject(new Error('no network'))
-      },
-    })
-  await using w = await world(
-    Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator,
-    { log: silent },
-  )
-  await w.client.create(ConfigMap, map('a'))
-  await w.settle()
-  assert.deepEqual([runs, refusals > 0], [[], true])
-  await w.advance('2m')
-  assert.deepEqual(runs, ['a'])
 })
 
 test('the operator’s servers do not listen in a world with any number of replicas; all else of its extensions runs', async () => {
@@ -331,37 +277,6 @@ test('objects that clients of the operator and of the test return are frozen, li
 function isFrozen(value: unknown): boolean {
   return typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(isFrozen))
 }
-
-test('the context has the world’s clock, so that its times agree with those of the server', async () => {
-  const Thing = defineResource({
-    group: 'x.dev',
-    version: 'v1',
-    kind: 'Thing',
-    spec: z.object({}),
-    status: z.object({ since: z.string() }),
-  })
-  const times: number[] = []
-  const app = operator({ name: 'x' })
-  app.controllerFor(Thing)
-    .watches(ConfigMap, (_, { clock }) => (times.push(clock.now()), []), { when: isOurs })
-    .reconcile(async (thing, { client, clock }) => {
-      const [ready] = conditions.setCondition(
-        [],
-        { type: 'Ready', status: 'True', reason: 'Done', message: '' },
-        clock.now(),
-      )
-      await client.setStatus(Thing, thing, { since: ready!.lastTransitionTime })
-    })
-    .add('task', async ({ clock }) => void times.push(clock.now()))
-  await using w = await world(app)
-  await w.advance('1h')
-  const nowMs = w.clock.now()
-  await w.client.create(ConfigMap, map('a'))
-  const { metadata } = await w.client.create(Thing, { metadata: ref('a'), spec: {} })
-  await w.settle()
-  assert.equal((await w.client.get(Thing, ref('a')))!.status!.since, metadata.creationTimestamp)
-  assert.deepEqual(times, [nowMs - 3_600_000, nowMs])
-})
 
 test('the failing keys of a replica that lost its lease do not hide its error', async () => {
   const app = operator({ name: 'x', leaderElection: true })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { nextTurn } from '../../lib/async/clock.ts'
 import type { Client } from '../../lib/client/client.ts'
@@ -313,19 +313,6 @@ test('an object in deletion whose spec stays is let go, whatever the functions s
   assert.equal(errors.length, 3)
 })
 
-test('validate gets the stored object of a DELETE, also one that no longer fits the schema', async () => {
-  const seen: unknown[] = []
-  const { validate } = handlersFor(Site, [{
-    validate(object, { operation, old }) {
-      seen.push(operation, old, object.spec.size, object.spec.tls.mode)
-      return [{ field: 'metadata', message: 'is in use' }]
-    },
-  }])
-  const answer = await send(validate, review({ operation: 'DELETE', object: null, oldObject: site({ size: 'big' }) }))
-  assert.deepEqual(seen, ['DELETE', undefined, 'big', 'off'])
-  assert.equal(answer.status.message, 'Site.web.example.dev "a" is invalid: metadata: is in use')
-})
-
 const Range = defineResource({
   group: 'example.dev',
   version: 'v1',
@@ -419,24 +406,6 @@ test('a draft with a value that JSON lacks is a fault that names the field', asy
   const { status, failed } = await send(mutate, review({ object: site({ ...DEFAULTED, size: 1 }) }))
   assert.deepEqual([status.code, failed], [500, true])
   assert.match(status.message!, /Cannot write \/spec\/size as JSON: JSON has no value for NaN/)
-})
-
-test('built-in kinds have no schema check, and their fields are patched as they are', async () => {
-  const { mutate, validate } = handlersFor(Deployment, [{
-    default: (draft) => void (draft.metadata.labels = { ...draft.metadata.labels, team: 'a' }),
-    validate: (object) => object.spec?.replicas === 0 ? [{ field: 'spec.replicas', message: 'must not be 0' }] : [],
-  }])
-  const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a' }, spec: { replicas: 0, x: [{}] } }
-  const answer = await send(mutate, review({ object }))
-  assert.deepEqual(JSON.parse(answer.patch!), [{ op: 'add', path: '/metadata/labels', value: { team: 'a' } }])
-  const denied = await send(validate, review({ object }))
-  assert.equal(denied.status.message, 'Deployment.apps "a" is invalid: spec.replicas: must not be 0')
-  const core = handlersFor(ConfigMap, [{ validate: () => [{ field: 'data', message: 'no' }] }])
-  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'a-' } }
-  assertAnswer(await send(core.validate, review({ object: map, name: '' })), {
-    message: 'ConfigMap "" is invalid: data: no',
-    details: { kind: 'ConfigMap', causes: [{ reason: 'FieldValueInvalid', field: 'data', message: 'no' }] },
-  })
 })
 
 test('integers beyond 2^53 survive: unchanged ones are not written, moved ones are written as they were read', async () => {

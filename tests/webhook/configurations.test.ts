@@ -48,56 +48,6 @@ function entryOf(over: Parameters<typeof admission>[0] = {}, more: Partial<Confi
   return (mutating ?? validating)!.webhooks[0]!
 }
 
-test('an operator has one configuration for defaults and one for validations, with the defaults of the API', () => {
-  const mutate = admission({ path: '/mutate-web-example-dev-v1-site', mutating: true })
-  const common = {
-    admissionReviewVersions: ['v1'],
-    failurePolicy: 'Fail',
-    matchPolicy: 'Equivalent',
-    namespaceSelector: {},
-    objectSelector: {},
-    rules: [{
-      apiGroups: ['web.example.dev'],
-      apiVersions: ['v1'],
-      operations: ['CREATE', 'UPDATE'],
-      resources: ['sites'],
-      scope: '*',
-    }],
-    sideEffects: 'None',
-    timeoutSeconds: 10,
-  }
-  assert.deepEqual(configured([mutate, admission()], { caBundle: 'pem' }), {
-    mutating: {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'MutatingWebhookConfiguration',
-      metadata: {
-        name: 'sites-mutating-webhook-configuration',
-        labels: { 'kubeloop.dev/operator': 'sites' },
-      },
-      webhooks: [{
-        ...common,
-        name: 'mutate-web-example-dev-v1-site.sites.kubeloop',
-        clientConfig: { url: 'https://127.0.0.1:9443/mutate-web-example-dev-v1-site', caBundle: 'cGVt' },
-        reinvocationPolicy: 'Never',
-      }],
-    },
-    validating: {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingWebhookConfiguration',
-      metadata: {
-        name: 'sites-validating-webhook-configuration',
-        labels: { 'kubeloop.dev/operator': 'sites' },
-      },
-      webhooks: [{
-        ...common,
-        name: 'validate-web-example-dev-v1-site.sites.kubeloop',
-        clientConfig: { url: 'https://127.0.0.1:9443/validate-web-example-dev-v1-site', caBundle: 'cGVt' },
-      }],
-    },
-  })
-  assert.deepEqual(configured([]), { mutating: undefined, validating: undefined })
-})
-
 test('every option is in the webhook', () => {
   const options: AdmissionOptions = {
     operations: ['CREATE', 'DELETE'],
@@ -137,20 +87,6 @@ test('every option is in the webhook', () => {
     ['CREATE'],
     'never called for DELETE',
   )
-})
-
-test('a webhook is called by URL or by Service, and annotations and CAs are optional', () => {
-  assert.deepEqual(entryOf({}, { target: SERVICE }).clientConfig, {
-    service: { namespace: 'prod', name: 'hooks', port: 443, path: '/validate-web-example-dev-v1-site' },
-  })
-  const target = { service: { ...SERVICE.service, port: 8443 } }
-  assert.equal(entryOf({}, { target }).clientConfig.service?.port, 8443)
-  assert.equal(
-    entryOf({ path: '/own/path' }, { target: { url: 'https://hooks.example.com/base/' } }).clientConfig.url,
-    'https://hooks.example.com/base/own/path',
-  )
-  const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
-  assert.deepEqual(configured([admission()], { annotations }).validating?.metadata.annotations, annotations)
 })
 
 test('the name of a webhook is a domain of three parts for every path', () => {
@@ -338,17 +274,6 @@ test('the URL of a target is checked as the API server does, and its password is
       message: `Cannot use ${problem}; write https://HOST:PORT`,
     })
   }
-})
-
-test('the conversion of a CRD has the address and the CAs', () => {
-  assert.deepEqual(conversionOf(SERVICE, 'pem'), {
-    strategy: 'Webhook',
-    webhook: {
-      clientConfig: { service: { namespace: 'prod', name: 'hooks', port: 443, path: '/convert' }, caBundle: 'cGVt' },
-      conversionReviewVersions: ['v1'],
-    },
-  })
-  assert.deepEqual(conversionOf(URL_TARGET).webhook.clientConfig, { url: 'https://127.0.0.1:9443/convert' })
 })
 
 test('a certificate needs the names by which the API server calls', () => {

@@ -163,28 +163,6 @@ test('a review without objects succeeds', async () => {
   }
 })
 
-test('a review is answered in its own version, else in v1', async () => {
-  const versions = { 'apiextensions.k8s.io/v1': 0, 'apiextensions.k8s.io/v1beta1': 0 }
-  for (const apiVersion of Object.keys(versions)) {
-    for (const object of [alpha('a', { hostname: 'x' }), {}]) {
-      const answer = await converter().convert([object], V1, { apiVersion, kind: 'ConversionReview' })
-      assert.equal(answer.apiVersion, apiVersion)
-    }
-  }
-  assert.equal((await converter().convert([], V1, {})).apiVersion, 'apiextensions.k8s.io/v1')
-  assert.equal((await converter().convert([], V1, { apiVersion: 7 })).apiVersion, 'apiextensions.k8s.io/v1')
-})
-
-test('defaults of the own version reach the functions, and those of the other version complete the result', async () => {
-  const { convert } = converter()
-  assert.deepEqual(specs(await convert([alpha('a', { hostname: 'x' })], V1)), [{ hosts: ['x'], tls: { mode: 'off' } }])
-  // Without its default, down() would throw, as tls is missing.
-  assert.deepEqual(specs(await convert([hub('a', { hosts: ['x'] })], V1ALPHA1)), [{ hostname: 'x', tls: false }])
-  assert.deepEqual(specs(await convert([hub('a', { hosts: ['x'], tls: null })], V1ALPHA1)), [
-    { hostname: 'x', tls: false },
-  ])
-})
-
 /** A converter whose `up` returns this. */
 function returning(result: unknown): ReturnType<typeof converter> {
   return converter([{ ...fromAlpha, up: typeof result === 'function' ? result as () => unknown : () => result }])
@@ -268,41 +246,6 @@ test('an object without a spec is converted to versions that need none', async (
   await assert.rejects(convertObjects(needing, [bare], 'example.com/v2'), /it returned no spec/)
 })
 
-test('any thrown value and a throwing report fail the conversion only', async () => {
-  const hostile = Object.create(null) as unknown
-  for (const thrown of ['text', undefined, hostile]) {
-    const handler = conversionHandler({
-      conversions: [{
-        ...fromAlpha,
-        up() {
-          throw thrown
-        },
-      }],
-      budget: turnBudgetOf(systemClock),
-      onThrow: () => {
-        throw new Error('the log is closed')
-      },
-    })
-    await assert.rejects(convertObjects(handler, [alpha('a', { hostname: 'x' })], V1), /up\(\) of v1alpha1 failed: /)
-  }
-  const long = await returning(() => {
-    throw new Error('x'.repeat(100_000))
-  }).convert([alpha('a', { hostname: 'x' })], V1)
-  assert.ok(message(long)!.length < 1200)
-})
-
-test('a status is carried over unless one is stated; a version without a status has none', async () => {
-  const ready = { ready: true, since: 'x' }
-  const object = alpha('a', { hostname: 'x' }, { status: ready })
-  const statusOf = async (result: object): Promise<unknown> =>
-    (await returning(result).convert([object], V1)).response.convertedObjects[0]?.status
-  assert.deepEqual(await statusOf({ spec }), ready)
-  assert.deepEqual(await statusOf({ spec, status: { ready: false } }), { ready: false })
-  assert.equal(await statusOf({ spec, status: undefined }), undefined)
-  const { convertedObjects } = (await converter().convert([object], V1BETA1)).response
-  assert.ok(!('status' in convertedObjects[0]!))
-})
-
 test('a constant of the user is not changed, and unknown fields stay for the server to prune', async () => {
   const constant = { spec: { hosts: ['x'], more: 1 } }
   const frozen = Object.freeze({ spec: Object.freeze(constant.spec) })
@@ -384,20 +327,6 @@ test('objects are converted through bytes for tests, and a failure is thrown', a
   await assert.rejects(convertObjects(handler, [alpha('a', { hostname: 'x' })], 'other.dev/v1'), {
     message: `Cannot convert Site "default/a" from ${V1ALPHA1} to other.dev/v1: they are of different API groups`,
   })
-})
-
-test('kinds of the same name in two groups have their own conversions', async () => {
-  const group = 'other.dev'
-  const text = z.object({ a: z.string() })
-  const [from, to] = ['v1', 'v2'].map((version) => defineResource({ group, version, kind: 'Site', spec: text }))
-  const other = describeConversion(from!, to!, {
-    up: () => ({ spec: { a: 'up' } }),
-    down: () => ({ spec: { a: 'down' } }),
-  })
-  const { convert } = converter([...sites, other])
-  const object = { apiVersion: 'other.dev/v1', kind: 'Site', metadata: { name: 'a' }, spec: { a: '' } }
-  assert.deepEqual(specs(await convert([object], 'other.dev/v2')), [{ a: 'up' }])
-  assert.deepEqual(specs(await convert([{ ...object, apiVersion: 'other.dev/v2' }], 'other.dev/v1')), [{ a: 'down' }])
 })
 
 test('random reviews are answered: valid JSON with the uid, or 400', { timeout: 600_000 }, async () => {

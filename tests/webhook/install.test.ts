@@ -10,7 +10,6 @@ import { configurationsOf } from '../../lib/webhook/configurations.ts'
 import { injectCa } from '../../lib/webhook/trusted_cas.ts'
 import { installConfigurations } from '../../lib/webhook/install.ts'
 import { treatLeftovers } from '../../lib/webhook/leftovers.ts'
-import { recorder, refusal } from '../client/transports.ts'
 import { CASES, installLab, Site } from './install_cases.ts'
 
 const PEMS = { old: pemOf('old CA'), new: pemOf('new CA') }
@@ -49,25 +48,4 @@ test('a lost lease and an abort are not wrapped in other errors', async () => {
     injectCa('pem', { crds: [], target }, { api, ...dependencies }, AbortSignal.abort(reason)),
     reason,
   )
-})
-
-test('a write that always conflicts is tried five times', async () => {
-  const network = recorder(new ApiServer().handle)
-  const dependencies = { api: new Api({ transport: network.transport }), log: silentLog, operator: 'sites' }
-  const configured = (path: string) =>
-    configurationsOf({
-      operator: 'sites',
-      admissions: [{ resource: Site, path, mutating: false }],
-      target: { url: 'https://127.0.0.1:1' },
-    })
-  const never = new AbortController().signal
-  await installConfigurations(configured('/a'), dependencies, never)
-  network.take()
-  network.intercept = (request, next) =>
-    request.method === 'PUT' ? Promise.resolve(refusal(409, 'Conflict')) : next(request)
-  await assert.rejects(
-    installConfigurations(configured('/b'), dependencies, never),
-    /^Error: Cannot install Validating/,
-  )
-  assert.equal(network.take().filter((line) => line.startsWith('PUT ')).length, 5)
 })

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
-import { conditionList } from 'kubeloop/schema'
 import * as z from 'zod'
 import { turnBudgetOf } from '../../lib/async/clock.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
@@ -129,31 +128,6 @@ test('a changed value is not reported: it may be normalized', async () => {
     ({ host, size }: z.infer<typeof spec>) => ({ host: host.toUpperCase(), size: size && '1Gi' }),
   )
   assert.deepEqual(await lostFields(lower, budget), [])
-})
-
-test('a function that throws for the sample, or a kind without a sample, gives no hint and does not fail', async () => {
-  const bug = (): never => {
-    throw new Error('this is no zone')
-  }
-  const spec = z.object({ zone: z.string() })
-  assert.deepEqual(await lostFields(from(spec, bug), budget), [])
-  assert.deepEqual(await lostFields(from(spec, identity, bug), budget), [])
-  assert.deepEqual(
-    await lostFields(from(z.object({ code: z.string().regex(/^x{7}y$/) }), () => ({ code: 'xxxxxxxy' })), budget),
-    [],
-  )
-  const unknown = from(z.object({ code: z.string().regex(/^x{7}y$/).optional(), a: z.string().optional() }), () => ({}))
-  assert.deepEqual(await lostFields(unknown, budget), ['spec.a'])
-})
-
-test('a lost status is named', async () => {
-  const status = z.object({ ready: z.boolean(), conditions: conditionList })
-  const of = (version: string) => defineResource({ ...common, version, spec: z.object({}), status })
-  const conversion = describeConversion(of('v1'), of('v2'), {
-    up: () => ({ spec: {}, status: { ready: true } }),
-    down: () => ({ spec: {} }),
-  })
-  assert.deepEqual(await lostFields(conversion, budget), ['status.conditions'])
 })
 
 test('a sample is found of nearly every shape', async () => {

@@ -25,21 +25,6 @@ test('without a Secret or a CA in it, everything is new', () => {
   assert.equal(kind({ cas: [], leaf: undefined }), 'replace')
 })
 
-test('a leaf is renewed as long before its end as is stated', () => {
-  const timings = { ...TIMINGS, leafRenewMs: 1000 }
-  const at = (ms: number): string =>
-    nextStep({ secret: STEADY, nowMs: NOW + ms, injection: INJECTED, leafForMs: 0 }, timings).kind
-  assert.deepEqual([at(TIMINGS.leafLifeMs - 1001), at(TIMINGS.leafLifeMs - 1000)], ['wait', 'issueLeaf'])
-  const first = (notAfterMs: number): string =>
-    nextStep({
-      secret: { cas: [{ ...CA, notAfterMs }], hasCaKey: true, leaf: undefined },
-      nowMs: NOW,
-      injection: INJECTED,
-      leafForMs: 0,
-    }, timings).kind
-  assert.deepEqual([first(NOW + 999), first(NOW + 1000)], ['addCa', 'issueLeaf'])
-})
-
 test('a CA is rotated when two thirds of its life are over, and after its leaf was renewed', () => {
   const nowMs = NOW + TIMINGS.caLifeMs * 2 / 3
   const leaf = { ...LEAF, notAfterMs: nowMs + TIMINGS.leafLifeMs }
@@ -66,18 +51,6 @@ test('a CA without its key, or not valid yet, is followed by another', () => {
   assert.equal(kind({ hasCaKey: false }), 'addCa')
   assert.equal(kind({ cas: [{ ...CA, notBeforeMs: NOW + 1 }] }), 'addCa')
   assert.equal(kind({ cas: [{ ...CA, notBeforeMs: NOW + 1 }, CA], leaf: { ...LEAF, issuer: 1 } }), 'addCa')
-})
-
-test('with two CAs: both are injected and in effect, then the leaf, then it is picked up, then the old CA is dropped', () => {
-  const old = { cas: [CA, CA], leaf: { ...LEAF, issuer: 1 } }
-  assert.equal(kind(old, { injection: undefined }), 'inject')
-  const early = step(old, { injection: { sinceMs: 4000, checkedMs: 4000 } })
-  assert.deepEqual(early, { kind: 'wait', ms: TIMINGS.inEffectMs - 4000 })
-  assert.equal(kind(old, { injection: { sinceMs: TIMINGS.inEffectMs, checkedMs: 0 } }), 'issueLeaf')
-  const next = { cas: [CA, CA] }
-  assert.equal(kind(next, { injection: undefined, leafForMs: TIMINGS.pickUpMs }), 'inject')
-  assert.deepEqual(step(next, { leafForMs: TIMINGS.pickUpMs - 1000 }), { kind: 'wait', ms: 1000 })
-  assert.equal(kind(next, { leafForMs: TIMINGS.pickUpMs }), 'dropCas')
 })
 
 test('a rotation that was begun is finished before another begins', () => {
@@ -149,16 +122,6 @@ function aged(delays: Delays): World {
   world.steps.length = 0
   return world
 }
-
-test('over several lives of the CA no call fails, and each step is taken in order', () => {
-  const world = new World(SLOW)
-  runUntil(world, world.nowMs + LIVES_MS)
-  assert.deepEqual(world.failures, [])
-  const rotation = world.steps.filter((each, at) => each !== 'inject' || world.steps[at - 1] !== 'inject').join()
-  assert.ok(rotation.startsWith('create,inject,issueLeaf,inject,'), rotation)
-  assert.ok((rotation.match(/addCa,inject,issueLeaf,inject,dropCas,inject/g) ?? []).length >= 3, rotation)
-  assert.equal(world.configured, `${world.secret?.cas[0]?.id}`)
-})
 
 test('waits that are shorter than the delays are found by this model', () => {
   for (

@@ -5,7 +5,7 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { encodeBase64 } from '../../lib/core/base64.ts'
 import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
-import { certificatesIn, readCertificate } from '../../lib/runtime/net/certificate_facts.ts'
+import { readCertificate } from '../../lib/runtime/net/certificate_facts.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
 import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
@@ -74,38 +74,6 @@ test('by default the CA lives ten years and the leaf one', async () => {
   assert.equal(bundle, ca)
   const years = (pem: string): number => (readCertificate(pem)!.notAfterMs - one.clock.now()) / (365 * 24 * HOUR_MS)
   assert.deepEqual([years(ca), years(cert)], [10, 1])
-})
-
-test('a second start serves the stored leaf and writes nothing', async () => {
-  const one = lab()
-  await one.replica().bundle(one.signal)
-  const { cert } = await one.texts()
-  one.network.take()
-  const served = one.serve(one.replica())
-  assert.equal((await served.pairs.is(() => true)).cert, cert)
-  assert.deepEqual(one.network.take().filter((line) => !line.startsWith('GET')), [])
-})
-
-test('content without a pair that can be served is replaced at the start, and other keys of the Secret stay', async () => {
-  for (const data of [undefined, { 'tls.crt': 'eA==', 'tls.key': 'eA==', 'ca.crt': 'eA==', other: 'eA==' }]) {
-    const one = lab()
-    await one.api.create(TARGET, { ...secretWith(undefined), ...(data && { data }) }, {})
-    const served = one.serve(one.replica())
-    const { cert } = await served.pairs.is(() => true)
-    const found = (await one.secret()) as unknown as { data: Record<string, string>; type: string }
-    assert.equal((await one.texts()).cert, cert)
-    assert.deepEqual([found.data['other'], found.type], [data?.['other'], 'Opaque'])
-  }
-})
-
-test('replicas that start at once with a damaged Secret end with one pair', async () => {
-  const one = lab()
-  await one.api.create(TARGET, secretWith({ ca: 'x', caKey: 'x', cert: 'x', key: 'x' }), {})
-  const replicas = Array.from({ length: 5 }, () => one.serve(one.replica()))
-  await Promise.all(replicas.map(({ pairs }) => pairs.is(() => true)))
-  const { cert } = await one.texts()
-  assert.deepEqual(replicas.map(({ pairs }) => pairs.all.at(-1)!.cert), replicas.map(() => cert))
-  assert.equal(one.lines.all.filter((line) => line.startsWith('info')).length, 1)
 })
 
 test('a Secret without our label is refused, and not written', async () => {
@@ -187,18 +155,6 @@ async function running(): Promise<{ one: Lab; served: Served; next: Awaited<Retu
   const served = await one.started()
   return { one, served, next: await other.texts() }
 }
-
-test('a new leaf is served as soon as the watch reports it', async () => {
-  const { one, served, next } = await running()
-  await one.store(next)
-  await served.pairs.is(({ cert }) => cert === next.cert)
-  assert.equal(served.pairs.all.length, 2)
-  assert.ok(
-    one.network.requests.filter(isWatch).every(({ path }) => path.includes('fieldSelector=metadata.name%3Dcerts')),
-  )
-  await one.stop()
-  assert.equal(one.clock.pending, 0, 'each watch has ended with its timer')
-})
 
 test('without a watch, and with one that is silent, the Secret is read again', async () => {
   for (
@@ -353,26 +309,6 @@ test('a check that finds a configuration without the bundle begins the wait anew
   assert.notEqual((await one.texts()).cert, before.cert)
 })
 
-test('another leader goes on where the first was stopped', async () => {
-  const { one, replica, injected, before } = await started(LIVES.caLifeMs * 2 / 3)
-  const term = new AbortController()
-  const inEffect = one.clock.waits(10_000)
-  const first = replica.rotate({ api: one.api, ...injected }, term.signal)
-  await inEffect
-  term.abort()
-  await first
-  const { ca, cert } = await one.texts()
-  const other = one.replica()
-  const served = one.serve(other)
-  const again = one.clock.waits(10_000)
-  void other.rotate({ api: one.api, ...injected }, one.signal)
-  await again
-  assert.deepEqual([(await one.texts()).ca, (await one.texts()).cert], [ca, cert])
-  await one.clock.advance(10_000)
-  await served.pairs.is((pair) => readCertificate(pair.cert)!.isIssuedBy(ca))
-  assert.equal(casOf((await one.texts()).ca)[1], before.ca)
-})
-
 test('new names are in the leaf before the configurations are written', async () => {
   const { one, served } = await started(0)
   const names = { dnsNames: ['new.default.svc'], ipAddresses: ['::1'] }
@@ -409,61 +345,12 @@ test('at its start a replica adds its names to the leaf, and a renewal has the n
   await later.stop()
 })
 
-test('clocks of machines may differ by an hour; what one made that is further ahead is replaced at the start', async () => {
-  const now = Date.UTC(2025, 0, 1)
-  for (const [aheadMs, isReplaced] of [[HOUR_MS, false], [HOUR_MS + 1000, true]] as const) {
-    const ahead = lab(now + aheadMs)
-    await ahead.replica().bundle(ahead.signal)
-    const before = await ahead.texts()
-    const one = lab(now)
-    await one.api.create(TARGET, secretWith(before), {})
-    const { cert } = await one.started()
-    const after = await one.texts()
-    assert.deepEqual([cert !== before.cert, after.ca !== before.ca], [isReplaced, isReplaced])
-    const [ca] = certificatesIn(after.ca)
-    for (const pem of [cert, ca!]) assert.ok(readCertificate(pem)!.notBeforeMs <= now)
-    // A machine whose clock is ahead leaves it as it is.
-    await ahead.store(after)
-    assert.equal(await ahead.replica().bundle(ahead.signal), after.ca)
-  }
-})
-
-test('at its start a replica renews a leaf that has expired, or that no CA of the Secret has issued', async () => {
-  const past = lab(Date.UTC(2025, 0, 1))
-  await past.replica().bundle(past.signal)
-  const expired = await past.texts()
-  const other = lab()
-  await other.replica().bundle(other.signal)
-  const { cert, key } = await other.texts()
-  for (
-    const [texts, nowMs] of [[expired, Date.UTC(2025, 0, 1) + LIVES.leafLifeMs], [{ ...expired, cert, key }]] as const
-  ) {
-    const one = lab(nowMs ?? Date.UTC(2025, 0, 1))
-    await one.api.create(TARGET, secretWith(texts), {})
-    const served = await one.started()
-    assert.notEqual(served.cert, texts.cert)
-    assert.ok(readCertificate(served.cert)!.isIssuedBy(expired.ca))
-    assert.equal((await one.texts()).ca, expired.ca)
-  }
-})
-
 test('a Secret that is missing when its CAs are asked for is made anew with the CA and the leaf that are served', async () => {
   const { one, replica, before } = await started(0)
   await one.api.delete(TARGET, {})
   const bundle = await replica.bundle(one.signal)
   assert.equal(casOf(bundle)[1], before.ca)
   assert.equal((await one.texts()).cert, before.cert)
-})
-
-test('a deleted Secret is restored by the leader with its leaf, and a new CA is rotated in', async () => {
-  const { one, served, replica, injected, before } = await started(0)
-  await leads(one, replica, injected)
-  const inEffect = one.clock.waits(10_000)
-  await one.api.delete(TARGET, {})
-  await inEffect
-  const after = await one.texts()
-  assert.deepEqual([after.cert, casOf(after.ca)[1]], [before.cert, before.ca])
-  assert.equal(served.pairs.all.length, 1)
 })
 
 test('a failing injection is retried, and a leaf that is due does not wait for it', async () => {

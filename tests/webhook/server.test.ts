@@ -335,21 +335,6 @@ test('a client CA that is not a certificate is a ConfigError', async () => {
   )
 })
 
-test('an idle HTTP/1.1 connection stays open for longer than the 90 s of the API server', () =>
-  running({}, (server) => server.handle('/validate', echo), async ({ call, clock, port }) => {
-    const agent = new Agent({ keepAlive: true })
-    await ask1(port, { ca: certs.authority.ca, agent, path: '/validate' })
-    const [socket] = Object.values(agent.freeSockets).flat()
-    const ended = once(socket!, 'close')
-    // The server has seen the end of the first call before it answers the next one.
-    await call({ path: '/validate' })
-    await clock.advance(119_000)
-    await call({ path: '/validate' })
-    assert.equal(socket!.destroyed, false)
-    await clock.advance(1000)
-    await ended
-  }))
-
 test('an HTTP/1.1 connection without a request is closed after 32 s', () =>
   running({}, (server) => server.handle('/validate', echo), async ({ call, clock, port }) => {
     const silent = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
@@ -362,20 +347,6 @@ test('an HTTP/1.1 connection without a request is closed after 32 s', () =>
     assert.equal(silent.destroyed, false)
     await clock.advance(1)
     await ended
-  }))
-
-test('a new certificate is served, with one line; one that does not match throws to its source', () =>
-  running({}, (server) => server.handle('/validate', echo), async ({ source, lines, call, port }) => {
-    lines.length = 0
-    assert.throws(() => source.set({ cert: certs.second.cert, key: certs.first.key }), /private key does not belong/)
-    assert.throws(() => source.set({ cert: 'torn', key: certs.first.key }))
-    assert.equal((await call({ path: '/validate' })).status, 200)
-    assert.deepEqual(lines, [])
-    source.set(certs.second)
-    assert.match(lines.join(), /^info Serving webhooks with a new certificate \{"notAfter":"[^"]+"\}$/)
-    const other = openClient(port, { ca: certs.authority.ca })
-    assert.equal((await other.ask({ path: '/validate' })).status, 200)
-    other.close()
   }))
 
 test('the certificate is swapped under load of both protocols, and no call fails', () =>
@@ -438,20 +409,6 @@ test('the CA of clients is read from a file, and followed', async () => {
   } finally {
     await rm(folder, { recursive: true })
   }
-})
-
-test('an expired certificate, or one of the future, is served with a warning', async () => {
-  const day = 24 * 60 * 60 * 1000
-  const names = { commonName: 'old', dnsNames: ['localhost'], ipAddresses: [], usage: 'server' } as const
-  const old = await certs.authority.issue({ ...names, now: Date.now() - 10 * day, validForMs: day })
-  const future = await certs.authority.issue({ ...names, now: Date.now() + 10 * day })
-  await running({}, () => {}, ({ source, lines }) => {
-    source.set(old)
-    source.set(future)
-    assert.match(lines.find((line) => line.includes('expired'))!, /^warn The certificate of the webhooks has expired/)
-    assert.match(lines.find((line) => line.includes('not valid yet'))!, /^warn The certificate of the webhooks is not/)
-    return Promise.resolve()
-  })
 })
 
 test('a certificate whose end is near is one warning a day, and one that has expired is not ready', async () => {
@@ -539,22 +496,6 @@ test('a port in use is an error that says what to do', () =>
     )
     await ready
     assert.equal(source.isRunning, false)
-  }))
-
-test('a server starts once, on every replica, in the phase of webhooks', () =>
-  running({}, () => {}, async ({ server }) => {
-    await assert.rejects(server.start(new AbortController().signal), /it was started already/)
-    assert.deepEqual([server.role, server.everyReplica, server.name], ['webhook', true, 'webhooks'])
-  }))
-
-test('ready and check complete a handshake on the own port, and leave no line', () =>
-  running({}, () => {}, async ({ server, lines }) => {
-    lines.length = 0
-    await server.check()
-    await server.check(new AbortController().signal)
-    await assert.rejects(server.check(AbortSignal.abort(new Error('the probe was given up'))), /the probe was given up/)
-    for (let i = 0; i < 10; i++) await nextTurn()
-    assert.deepEqual(lines, [])
   }))
 
 test('a certificate that is replaced while the server begins to listen is served', () => {
@@ -659,15 +600,6 @@ test('a client that does not trust the certificate is one line that names the ca
     // Not every runtime's client sends an alert.
     assert.ok(lines.every((line) => line.includes('check the caBundle')), lines.join())
     assert.ok(lines.length <= 1)
-  }))
-
-test('100 connections at once are answered', () =>
-  running({}, (server) => server.handle('/validate', echo), async ({ port }) => {
-    const ca = certs.authority.ca
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => ask1(port, { ca, path: '/validate?timeout=30s', body: String(i) })),
-    )
-    assert.ok(answers.every(({ status, text }, i) => status === 200 && JSON.parse(text).body === String(i)))
   }))
 
 test('metrics count requests by path and status, their time, those in flight, and throws', () => {
