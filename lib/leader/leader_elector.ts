@@ -252,7 +252,6 @@ export class LeaderElector {
 
   /** Tries once, for at most `withinMs`. Resolves with when the write was sent; undefined if another leads. */
   async #try(withinMs: number, leading: boolean, signal: AbortSignal): Promise<Moment | undefined> {
-    signal.throwIfAborted()
     return await this.#within(withinMs, (limited) => this.#lock.take(leading, limited), signal)
   }
 

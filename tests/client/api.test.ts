@@ -25,7 +25,7 @@ test('items keep their own kind, an empty list may be null, and a body that is n
     metadata: {},
   }])
   assert.deepEqual(await list({ metadata: { resourceVersion: '1' }, items: null }), [])
-  for (const body of [{}, null, 'ok']) {
+  for (const body of [{}, { items: [] }, null, 'ok']) {
     await assert.rejects(
       list(body === 'ok' ? '"ok"' : body),
       /^TypeError: Cannot list configmaps: the response is not a list$/,

@@ -102,13 +102,16 @@ function server(chunks: readonly string[], { silent = false, clock }: { silent?:
 
 async function read(chunks: readonly string[]): Promise<{ seen: string[]; failure: unknown }> {
   const seen: string[] = []
+  const clock = new FakeClock()
+  const { client } = server(chunks, { clock })
   try {
     for await (
-      const { type, object } of server(chunks).client.watch(CONFIG_MAP, { resourceVersion: '7', labels: { a: 'b' } })
+      const { type, object } of client.watch(CONFIG_MAP, { resourceVersion: '7', labels: { a: 'b' } })
     ) seen.push(`${type} ${object.metadata.name}`)
   } catch (failure) {
     return { seen, failure }
   }
+  assert.equal(clock.pending, 0, 'a timer would keep the process')
   return { seen, failure: undefined }
 }
 

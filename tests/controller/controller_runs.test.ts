@@ -466,6 +466,7 @@ test('with holdEvents, an event during a run that fails and an earlier requeueAf
       throw new Error('down')
     },
   })
+  await c.clock.advance(10_000)
   const beganMs = c.clock.monotonic()
   await c.start()
   add('a')

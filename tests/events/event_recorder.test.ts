@@ -435,6 +435,13 @@ test('events are written also if the signal is already aborted at the start', as
   f.start()
   await f.clock.advance(0)
   assert.deepEqual([f.outcome, await f.notes(), f.clock.pending], ['resolved', ['tick'], 0])
+  const unanswered = fixture()
+  unanswered.network.intercept = silence
+  unanswered.events.normal(FOO, 'Tick', 'tick')
+  unanswered.stop()
+  unanswered.start()
+  await unanswered.clock.advance(5000)
+  assert.deepEqual([unanswered.outcome, unanswered.clock.pending], ['resolved', 0])
 })
 
 test('a second start is refused', async () => {

@@ -41,7 +41,15 @@ export class Copy {
   /** Returns the first error of the type check while a file has another text. */
   async typeError(path: string, changed: string, text: string): Promise<string | undefined> {
     this.write(path, changed)
-    const args = ['node_modules/typescript7/bin/tsc', '-p', '.', '--noEmit']
+    const args = [
+      'node_modules/typescript7/bin/tsc',
+      '-p',
+      '.',
+      '--noEmit',
+      '--incremental',
+      '--tsBuildInfoFile',
+      'types.info',
+    ]
     const { code, output } = await run(process.execPath, args, { cwd: this.#folder, env: process.env, limit: LIMIT_MS })
     this.write(path, text)
     return code === 0 ? undefined : `types: ${output.trim().split('\n')[0]}`

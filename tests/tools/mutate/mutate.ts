@@ -158,7 +158,7 @@ async function finder(bug: Bug, copy: Copy): Promise<string | undefined> {
     // A test that fails without the bug too has not found it.
     return by && !await copy.firstFailure(tests) ? by : undefined
   }
-  return await failure(nearest) ?? await copy.typeError(bug.path, planted, text) ?? await failure(rest)
+  return await copy.typeError(bug.path, planted, text) ?? await failure(nearest) ?? await failure(rest)
 }
 
 /** The nearest first, then the fastest; of those of other rooms, what they may take. */

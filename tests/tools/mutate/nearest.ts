@@ -22,8 +22,8 @@ export function distances(files: ReadonlyMap<string, string>, entries: Entries):
 /** How near a test file is to a source file: 0 for its own tests, 1 for those of its room, 2 for others, 3 for none. */
 export function ringOf(test: string, source: string, distance: number): number {
   if (distance === Infinity) return 3
-  if (distance === 1 || test.startsWith(`${source.replace(/^lib/, 'tests').replace(/\.ts$/, '')}.`)) return 0
-  return test.startsWith(`tests/${source.split('/')[1]}/`) ? 1 : 2
+  if (!test.startsWith(`tests/${source.split('/')[1]}/`)) return 2
+  return distance === 1 || test.startsWith(`${source.replace(/^lib/, 'tests').replace(/\.ts$/, '')}.`) ? 0 : 1
 }
 
 function targets(path: string, text: string, files: ReadonlyMap<string, string>, entries: Entries): string[] {
