@@ -14,6 +14,7 @@ import { ConfigError } from '../../lib/core/errors.ts'
 import type { CertificateSource, WebhookHandler } from '../../lib/webhook/handler.ts'
 import { WebhookServer, type WebhookServerOptions } from '../../lib/webhook/webhook_server.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { validityOf } from '../../lib/runtime/os/builtins.ts'
 import { type Answer, ask1, ask2, type Call, noHttp2, openClient, openSession } from '../runtime/https_clients.ts'
@@ -601,12 +602,13 @@ test('a stop lets an open request end, refuses new ones, and aborts what is left
 })
 
 test('a stop of the operator is followed by a time of service, which a failure has not', async () => {
-  const stopping = new AbortController()
+  const { controller: stopping, listeners } = countedSignal()
   const options = { shutdownDelayMs: 5000, stopping: stopping.signal }
   const setUp = (server: WebhookServer): void => server.handle('/validate', echo)
   await running(options, setUp, async ({ stop, ended, server }) => {
     stop.abort()
     await ended
+    assert.equal(listeners(), 0)
     await assert.rejects(server.check())
   })
   await running(options, setUp, async ({ stop, clock, ended, port, server }) => {
