@@ -75,7 +75,7 @@ export class FileCertificates implements CertificateSource {
     let current: CertificatePair | undefined
     const read = async (): Promise<boolean> => {
       const pair = await this.#read(metrics)
-      if (pair.cert === current?.cert && pair.key === current.key) return false
+      if (pair.cert === current?.cert) return false
       await introduce?.(current, signal)
       try {
         use(pair)

@@ -249,10 +249,9 @@ export class WebhookServer implements Runnable {
 
   async #listen(pair: CertificatePair): Promise<HttpsServer> {
     const { host, port = WEBHOOK_PORT, maxBodyBytes = MAX_BODY_BYTES, maxHeldBytes = MAX_HELD_BYTES } = this.#options
-    const clientCa = this.#clientCa
     const server = await serveHttps({
       ...pair,
-      ...{ host, port, clientCa, maxBodyBytes, clock: this.#options.clock, maxStreams: MAX_STREAMS },
+      ...{ host, port, clientCa: this.#clientCa, maxBodyBytes, clock: this.#options.clock, maxStreams: MAX_STREAMS },
       idleTimeoutMs: IDLE_TIMEOUT_MS,
       headerTimeoutMs: HEADER_TIMEOUT_MS,
       bodyLimits: new BodyLimits({ clock: this.#options.clock, timeoutMs: MAX_REVIEW_MS, maxHeldBytes }),
@@ -264,10 +263,8 @@ export class WebhookServer implements Runnable {
     }).catch((cause: unknown) => {
       throw listenError(cause, `on ${host ?? 'all interfaces'}, port ${port}`)
     })
-    // Replaced while the server began to listen.
-    if (this.#pair !== pair || this.#clientCa !== clientCa) {
-      server.setCertificate(this.#pair!.cert, this.#pair!.key, this.#clientCa)
-    }
+    // Both can be replaced while the server begins to listen.
+    server.setCertificate(this.#pair!.cert, this.#pair!.key, this.#clientCa)
     this.#server = server
     const { host: bound } = server
     this.#options.log.info(`Serving webhooks on ${bound.includes(':') ? `[${bound}]` : bound}:${server.port}`)

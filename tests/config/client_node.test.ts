@@ -143,5 +143,8 @@ test('an auth-provider signs in through client-node', async () => {
   }
   const text = kubeconfigOf({}, { 'auth-provider': { name: 'oidc', config } })
   const { cluster } = await loadConfig({ kubeconfig: '/k', environment: fakeEnvironment({ files: { '/k': text } }) })
-  assert.equal((await cluster.credentials!()).headers!['authorization'], `Bearer ${idToken}`)
+  const { headers } = await cluster.credentials!()
+  assert.equal(headers!['authorization'], `Bearer ${idToken}`)
+  cluster.invalidate!()
+  assert.notEqual((await cluster.credentials!()).headers, headers, 'it is asked again after a 401')
 })

@@ -12,8 +12,10 @@ import { aborted } from '../../lib/async/abort.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import type { CertificateSource, WebhookHandler } from '../../lib/webhook/handler.ts'
+import { ServerLines } from '../../lib/webhook/server_lines.ts'
 import { WebhookServer, type WebhookServerOptions } from '../../lib/webhook/webhook_server.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { validityOf } from '../../lib/runtime/os/builtins.ts'
 import { type Answer, ask1, ask2, type Call, noHttp2, openClient, openSession } from '../runtime/https_clients.ts'
@@ -376,6 +378,7 @@ test('the certificate is swapped under load of both protocols, and no call fails
     const one = (): Promise<Answer> => ask1(port, { ca, agent, path: '/validate', body })
     await Promise.all([noHttp2 ? caller(one) : caller(two), caller(one), caller(one)])
     assert.ok(noHttp2 || sessions > 1)
+    assert.equal(session?.remoteSettings.maxConcurrentStreams, noHttp2 ? undefined : 250)
     agent.destroy()
     session?.destroy()
   }))
@@ -542,12 +545,13 @@ test('a stop lets an open request end, refuses new ones, and aborts what is left
 })
 
 test('a stop of the operator is followed by a time of service, which a failure has not', async () => {
-  const stopping = new AbortController()
+  const { controller: stopping, listeners } = countedSignal()
   const options = { shutdownDelayMs: 5000, stopping: stopping.signal }
   const setUp = (server: WebhookServer): void => server.handle('/validate', echo)
   await running(options, setUp, async ({ stop, ended, server }) => {
     stop.abort()
     await ended
+    assert.equal(listeners(), 0)
     await assert.rejects(server.check())
   })
   await running(options, setUp, async ({ stop, clock, ended, port, server }) => {
@@ -569,6 +573,7 @@ test('a stop of the operator is followed by a time of service, which a failure h
     assert.equal((await ask1(port, { ca: certs.authority.ca, path: '/validate' })).status, 200)
     await clock.advance(1)
     await ended
+    assert.equal(clock.pending, 0)
     await assert.rejects(server.check())
     agent.destroy()
   })
@@ -593,13 +598,18 @@ test('a client that is not one of TLS is one line with a limited rate, and the s
   }))
 
 test('a client that does not trust the certificate is one line that names the caBundle', () =>
-  running({}, (server) => server.handle('/validate', echo), async ({ port, lines }) => {
+  running({}, (server) => server.handle('/validate', echo), async ({ port, lines, clock }) => {
     lines.length = 0
     await assert.rejects(ask1(port, { ca: certs.clients.ca, path: '/validate' }))
     for (let i = 0; i < 200 && lines.length === 0; i++) await nextTurn()
     // Not every runtime's client sends an alert.
     assert.ok(lines.every((line) => line.includes('check the caBundle')), lines.join())
     assert.ok(lines.length <= 1)
+    const left = lines.length
+    for (const code of ['ECONNRESET', 'EPIPE']) {
+      new ServerLines(clock, linesTo((line) => lines.push(line))).clientFailed(Object.assign(new Error(code), { code }))
+    }
+    assert.equal(lines.length, left, 'a client that has gone')
   }))
 
 test('metrics count requests by path and status, their time, those in flight, and throws', () => {
