@@ -8,16 +8,11 @@ import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { Api } from '../../lib/client/api.ts'
-import { LeaderElector } from '../../lib/leader/leader_elector.ts'
-import { DEFAULT_TIMINGS } from '../../lib/leader/lease_state.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
-import { silentLog } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { ending, servePlain } from '../runtime/servers.ts'
-
-const LEASE = '/apis/coordination.k8s.io/v1/namespaces/default/leases/'
 
 /** Forwards a request to an API in memory, and streams its response. */
 async function forward(
@@ -141,50 +136,6 @@ function isDeadline(reason: unknown): boolean {
   return reason instanceof Error &&
     (reason.name === 'TimeoutError' || (reason as { code?: unknown }).code === 'ETIMEDOUT')
 }
-
-test('a renewal without an answer fails by a deadline', async () => {
-  const clock = new FakeClock()
-  let isDeaf = false
-  const { transport, reasons } = deafTo(new ApiServer({ clock }).handle, ({ path }) => isDeaf && path.startsWith(LEASE))
-  const elector = new LeaderElector({
-    api: new Api({ transport }),
-    lease: 'l',
-    namespace: 'default',
-    identity: 'me',
-    timings: DEFAULT_TIMINGS,
-    clock,
-    log: silentLog,
-  })
-  const running = elector.start(new AbortController().signal, () => (isDeaf = true))
-  const lost = assert.rejects(running, /LeadershipLost/)
-  for (let second = 0; second < 20; second++) await clock.advance(1000)
-  await lost
-  assert.ok(reasons.length >= 1)
-  assert.ok(isDeadline(reasons[0]), String(reasons[0]))
-})
-
-test('a silent watch of a follower fails by a deadline', async () => {
-  const clock = new FakeClock()
-  const server = new ApiServer({ clock })
-  const { transport, reasons } = deafTo(server.handle, ({ path }) => path.includes('watch='))
-  const common = { lease: 'l', namespace: 'default', timings: DEFAULT_TIMINGS, clock, log: silentLog, random: () => 0 }
-  const [stopHolder, stopFollower] = [new AbortController(), new AbortController()]
-  const holder = new LeaderElector({ ...common, api: new Api({ transport: server.handle }), identity: 'a' }).start(
-    stopHolder.signal,
-    () => {},
-  )
-  await clock.advance(100)
-  const follower = new LeaderElector({ ...common, api: new Api({ transport }), identity: 'b' }).start(
-    stopFollower.signal,
-    () => {},
-  )
-  for (let second = 0; second < 300 && reasons.length === 0; second++) await clock.advance(1000)
-  assert.ok(reasons.length > 0 && reasons.every(isDeadline), String(reasons))
-  stopHolder.abort()
-  stopFollower.abort()
-  await clock.advance(0)
-  await Promise.all([holder, follower])
-})
 
 test('silent lists and watches of an informer fail by a deadline', async () => {
   const clock = new FakeClock()

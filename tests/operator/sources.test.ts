@@ -260,43 +260,6 @@ test('a reconcile or a cleanup that returns requeue is called again with back-of
   ], undefined])
 })
 
-test('a log that throws at every line does not stop the operator', async () => {
-  const runs: string[] = []
-  const written: string[] = []
-  const { error } = console
-  console.error = () => {}
-  const write = (line: string): void => {
-    written.push(line)
-    throw new Error('EPIPE')
-  }
-  const app = operator({ name: 'x' }).add('task', async ({ log }) => log.info('the task’s'))
-  app.controllerFor(ConfigMap, { when: ours })
-    .watches(Namespace, (namespace, { log, event }) => {
-      log.info('the map’s')
-      if (event.kind === 'added' && !namespace.metadata.labels?.['mapped']) throw new Error('mine')
-      return [ref(`for ${namespace.metadata.name}`)]
-    })
-    .reconcileKey(async ({ name }, { log, attempt }) => {
-      log.info('the run’s')
-      runs.push(name)
-      if (attempt === 1) throw new Error('mine')
-    })
-  const w = await world(app, { log: { debug: write, info: write, warn: write, error: write } })
-  try {
-    await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
-    await w.client.create(Namespace, { metadata: { name: 'n', labels: { mapped: 'yes' } } })
-    await w.advance('10s')
-    for (const line of ['the task’s', 'the map’s', 'the run’s']) assert.ok(written.includes(line), line)
-    assert.deepEqual([runs.filter((name) => name === 'a').length, runs.filter((name) => name === 'for n').length], [
-      2,
-      2,
-    ])
-    await w.stop()
-  } finally {
-    console.error = error
-  }
-})
-
 test('a key of a cluster-scoped kind has no namespace, whatever is mapped to it and however it is read', async () => {
   for (const read of [undefined, 'live'] as const) {
     const app = operator({ name: 'x' })

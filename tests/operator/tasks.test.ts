@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LeadershipLost, NetworkError, operator, TerminalError, type WorkContext } from 'kubeloop'
-import { ConfigMap } from 'kubeloop/kinds'
 import { aborted } from '../../lib/async/abort.ts'
 import { create, failures, replicas, restingClock, type Started, starting } from './starting.ts'
 
@@ -129,34 +128,4 @@ test('a lost lease ends a task that fails by it, or that waits to be called: it 
     assert.equal(calls, before)
     if (!waits) assert.deepEqual(failures(s).filter((line) => line.includes('started again')), [])
   }
-})
-
-test('sleep ends with its time or with the signal, in a task, a reconcile and a map function', async () => {
-  const slept: string[] = []
-  const note = (what: string, { sleep }: WorkContext): Promise<unknown> =>
-    sleep('10s').then(() => slept.push(`${what} woke`), (error: Error) => slept.push(`${what}: ${error.name}`))
-  const app = operator({ name: 'x', grace: 0 }).add('task', async (context) => void await note('task', context))
-  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' })
-    .from('stream', async function* (context) {
-      await note('stream', context)
-      yield* []
-    })
-    .reconcile(async (_, context) => void await note('reconcile', context))
-  for (const stops of [false, true]) {
-    await using s = await starting(app, { before: (client) => create(client, 'a') })
-    if (stops) await s.stop()
-    else await s.clock.advance(10_000)
-    const end = stops ? ': AbortError' : ' woke'
-    assert.deepEqual(slept.splice(0).sort(), ['reconcile', 'stream', 'task'].map((each) => each + end))
-  }
-  await assert.rejects(async () => {
-    let error: unknown
-    const s = await starting(
-      operator({ name: 'x' }).add('t', async ({ sleep }) => {
-        await sleep('soon' as never).catch((thrown: unknown) => (error = thrown))
-      }),
-    )
-    await s.stop()
-    throw error
-  }, RangeError)
 })

@@ -17,7 +17,7 @@ import {
   Secret,
   ValidatingWebhookConfiguration,
 } from 'kubeloop/kinds'
-import { FakeClock, world } from 'kubeloop/testing'
+import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { nextTurn, turnBudgetOf } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
@@ -1051,31 +1051,6 @@ test('the certificate is rotated under the fence of the leader', async () => {
   const api = await rotating.opened
   const target = { resource: Secret, namespace: 'default', name: 'tls' }
   await assert.rejects(api.delete(target, {}), /the grace period|stop|lead/i)
-})
-
-test('conversions that fail are logged at a limited rate', async () => {
-  const app = operator({ name: 'sites', crds: 'install' }).convert(Old, Site, {
-    up: () => {
-      throw new Error('no host')
-    },
-    down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
-  })
-  const lines: string[] = []
-  const log: Log = { debug() {}, info() {}, warn() {}, error: (line) => void lines.push(line) }
-  await using w = await world(app, { log })
-  for (let count = 0; count < 10; count++) {
-    await assert.rejects(w.client.create(Old, { ...at(`s${count}`), spec: { host: 'a' } }), /no host/)
-  }
-  assert.equal(lines.length, 5)
-  assert.match(lines[0]!, /no host$/)
-  for (const more of [5, 1]) {
-    await w.clock.advance(60_000)
-    for (const name of ['x', 'y']) {
-      await assert.rejects(w.client.create(Old, { ...at(name), spec: { host: 'a' } }), /no host/)
-    }
-    assert.match(lines.at(-1)!, new RegExp(`no host \\(and ${more} more like it\\)$`))
-  }
-  assert.equal(lines.length, 7)
 })
 
 /** The options of starts at one stated URL, with a clock that stands still: nothing but a watch can report a change. */

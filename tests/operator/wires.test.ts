@@ -747,19 +747,6 @@ test('a leader that cannot renew is not healthy', async () => {
   assert.equal(status, 500)
 })
 
-test('installed CRDs are logged to the log, or to the definitionLog', async () => {
-  const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
-  for (const other of [true, false]) {
-    const told: string[] = []
-    const log = { debug() {}, info: (text: string) => void told.push(text), warn() {}, error() {} }
-    const app = operator({ name: 'x', crds: 'install' }).controllerFor(Thing).reconcile(async () => {})
-    await using s = await starting(app, other ? { definitionLog: log } : {})
-    await s.clock.advance(1000)
-    const own = s.log.map(({ message }) => message).filter((message) => /things\.test\.dev/.test(message))
-    assert.deepEqual([told.some((text) => /things\.test\.dev/.test(text)), own.length > 0], [other, !other])
-  }
-})
-
 test('the configuration of a cluster is resolved at each start, unless the start replaces it', async () => {
   let asked = 0
   const app = operator({ name: 'x', crds: 'ignore' })
