@@ -34,12 +34,11 @@ const ONCE = [
   'tests/testing/check_conversion.test.ts',
   'tests/schema/helpers.test.ts',
   'tests/schema/schema_changes.test.ts',
-  // Operators in memory, with a clock that the test advances; the other files of their rooms are of the same kind, and
-  // for tests/simulation tests/testing.
+  // Operators in memory, with a clock that the test advances; the other files of their rooms are of the same kind.
   'tests/leader/election.test.ts',
   'tests/operator/buckets.test.ts',
   'tests/simcluster/workloads/workloads.test.ts',
-  'tests/simulation/',
+  'tests/simulation/drawn.test.ts',
   'tests/testing/fault_survival.test.ts',
   'tests/testing/world_setup.test.ts',
   // What an API server answers to requests whose bytes no runtime changes; .ci/run has more of these, and runs the
@@ -74,6 +73,7 @@ const BY_ENGINE = [
   'tests/queue/queue_state.test.ts',
   'tests/schema/equivalence.test.ts',
   'tests/simcluster/garbage_collector.test.ts',
+  'tests/simulation/simulation.test.ts',
   'tests/testing/world.test.ts',
   'tests/testing/world_trouble.test.ts',
   'tests/webhook/admission_fuzz.test.ts',
