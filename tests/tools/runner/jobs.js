@@ -62,7 +62,6 @@ const BY_ENGINE = [
   'tests/cache/reflector.test.ts',
   'tests/client/apply_cache.test.ts',
   'tests/cli/rights.test.ts',
-  'tests/config/simple_yaml.test.ts',
   'tests/crds/install.test.ts',
   'tests/crds/servers.test.ts',
   'tests/operator/fleet.test.ts',
