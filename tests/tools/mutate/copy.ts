@@ -11,15 +11,19 @@ const LIMIT_MS = 600_000
 
 export class Copy {
   readonly #folder: string
+  #isMade = false
 
-  /** @param folder An empty folder. */
+  /** @param folder An empty folder, which is filled at the first write. */
   constructor(folder: string) {
     this.#folder = folder
-    for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   }
 
   write(path: string, text: string): void {
+    if (!this.#isMade) {
+      for (const name of COPIED) cpSync(join(ROOT, name), join(this.#folder, name), { recursive: true })
+      symlinkSync(join(ROOT, 'node_modules'), join(this.#folder, 'node_modules'))
+      this.#isMade = true
+    }
     writeFileSync(join(this.#folder, path), text)
   }
 
