@@ -66,13 +66,19 @@ test('the bundle of an operator runs where nothing is installed, and its stacks 
     const imports = `import { NAME } from './name.ts'\nimport * as z from 'zod'\nz.object({}).parse({})\n`
     const failing = `function fail(): never { throw new Error('here') }
 if (import.meta.main) { try { fail() } catch (error) { console.log((error as Error).stack) } }\n`
-    folder.write('src/operator.ts', imports + failing + BARE.replace(`'bare'`, 'NAME, metrics: 9090'))
+    folder.write(
+      'src/operator.ts',
+      imports + failing + BARE.replace(`'bare'`, 'NAME, metrics: 9090').replace(
+        'app.c',
+        'app.cache(ConfigMap, { compact: true })\napp.c',
+      ),
+    )
     const command = await folder.call('build', 'src/operator.ts')
     assert.equal(command.code, 0, command.err)
     assert.equal(command.err, '')
     assert.match(
       command.out,
-      /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, compact caches, sharding, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
+      /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, sharding, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
     )
     assert.deepEqual(readdirSync(join(folder.path, 'dist')).toSorted(), ['operator.js', 'operator.js.map'])
     const code = folder.read('dist/operator.js')

@@ -50,7 +50,7 @@ for (
     }],
     ['dev --as-service-account operator.ts', { asServiceAccount: '' }],
     ['dev operator.ts --as-service-account=team/op', { asServiceAccount: 'team/op' }],
-    ['dev operator.ts --apply - --apply a=b', { apply: ['-', 'a=b'] }],
+    ['dev operator.ts --apply - --apply a=b --apply=--c', { apply: ['-', 'a=b', '--c'] }],
     ['dev operator.ts -- --allow-net=example.org --help --', { passed: ['--allow-net=example.org', '--help', '--'] }],
     ['dev operator.ts -h', 'help'],
     ['dev --help --port 1', 'help'],

@@ -93,5 +93,5 @@ test('Deno gets exactly the permissions that kubeloop needs, joined with those o
     '--x',
   ])
   assert.deepEqual(denoFlags(['--allow-read']), [NEEDED[0], '--allow-read', NEEDED[2], NEEDED[3]])
-  assert.deepEqual(denoFlags(['-A']), ['-A'])
+  for (const all of ['-A', '--allow-all']) assert.deepEqual(denoFlags([all]), [all])
 })

@@ -95,6 +95,10 @@ test('a full memory forgets written series first, the longest silent first; then
   h.record('g')
   assert.deepEqual([...h.dropped], [['memory', 3]])
   assert.deepEqual(h.write(), ['create e 1', 'create f 1', 'create g 1'])
+  // What is forgotten loses its turn, too.
+  const full = harness({ series: 2 })
+  for (const note of ['a', 'b', 'c', 'a']) full.record(note)
+  assert.deepEqual(full.write(), ['create c 1', 'create a 1'])
 })
 
 test('if all series have a write in flight, a new event is dropped', () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import { DEFAULT_TIMINGS, momentOf } from '../../lib/leader/lease_state.ts'
 import { LeaseFence } from '../../lib/leader/lease_fence.ts'
+import { bothFences } from '../../lib/async/both_fences.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { Host } from './host.ts'
 
@@ -129,7 +130,8 @@ test('one timer serves all renewals', async () => {
 test('a write is open until it ends; one without a response stays open for the margin', async () => {
   const { clock, fence } = setup()
   assert.equal(fence.settled, true)
-  const [first, second] = [fence.opened(), fence.opened()]
+  const both = bothFences({ signal: new AbortController().signal, check() {} }, fence)
+  const [first, second] = [fence.opened(), both.opened!()]
   assert.equal(fence.settled, false)
   first('answered')
   assert.equal(fence.settled, false)

@@ -297,4 +297,7 @@ test('a check whose message is another one at each probe is logged at a limited 
   await clock.advance(60_000)
   await get('/readyz')
   assert.equal(lines.at(-1), 'warn The check "db" of /readyz fails: no answer for 10 s (and 5 more like it)')
+  await clock.advance(60_000)
+  await get('/readyz')
+  assert.match(lines.at(-1)!, /no answer for 11 s$/)
 })

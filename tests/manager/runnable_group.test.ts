@@ -62,6 +62,11 @@ test('a group starts once, and neither starts nor takes runnables after its stop
   await assert.rejects(stopped.start(never), /Cannot start the group "others": it is stopping/)
   const text = 'Cannot add "b" to the group "others": it is stopping'
   assert.throws(() => stopped.add(part('b', [])), new ManagerStopping(text))
+  const { group: starting } = group()
+  const started: string[] = []
+  for (const name of ['a', 'b']) starting.add({ name, start: () => Promise.resolve(void started.push(name)) })
+  await Promise.all([starting.start(never), starting.stopAndWait(never)])
+  assert.deepEqual(started, ['a'])
 })
 
 test('a stop that takes too long names the remaining runnables', async () => {

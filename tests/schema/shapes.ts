@@ -139,7 +139,11 @@ const containers: Rows = {
     b: 3,
   }], [{ a: 1, b: 3 }, { a: 1, 1: 'x', b: 3 }]],
   'partial record': [z.partialRecord(z.enum(['a', 'b']), z.int()), [{}, { a: 1 }], [{ a: 'x' }]],
-  intersection: [z.object({ a: z.string() }).and(z.object({ b: z.int() })), [{ a: 'x', b: 1 }], [{ a: 'x' }, { b: 1 }]],
+  intersection: [
+    z.object({ a: z.string() }).and(z.object({ constructor: z.int() })),
+    [{ a: 'x', constructor: 1 }],
+    [{ a: 'x' }, { constructor: 1 }],
+  ],
   'overlapping intersection': [z.object({ a: z.string().min(2) }).and(z.object({ a: z.string().max(3) })), [{
     a: 'xx',
   }], [{ a: 'x' }, { a: 'xxxx' }]],
@@ -159,10 +163,10 @@ const unions: Rows = {
   'alternatives with numbers, and a default': [
     z.union([
       z.object({ a: z.int32().min(1), b: z.array(z.float32()).optional(), x: z.string() }),
-      z.object({ a: z.int(), b: z.array(z.number()).optional(), y: z.string() }),
+      z.object({ a: z.int(), b: z.array(z.number()).optional(), constructor: z.string() }),
     ]).default({ a: 3, b: [1.5], x: 'x' }),
-    [{ a: 5, x: 'x' }, { a: 2 ** 40, b: [1], y: 'y' }],
-    [{ a: 2 ** 31, x: 'x' }, { a: 0, x: 'x' }, { a: 1.5, y: 'y' }],
+    [{ a: 5, x: 'x' }, { a: 2 ** 40, b: [1], constructor: 'y' }],
+    [{ a: 2 ** 31, x: 'x' }, { a: 0, x: 'x' }, { a: 1.5, constructor: 'y' }],
   ],
   'strings of two kinds': [z.union([z.ipv4(), z.literal('auto')]), ['10.0.0.1', 'auto'], ['b']],
   'enums together': [z.enum(['a']).or(z.enum(['b'])).or(z.null()), ['a', 'b', null], ['c']],

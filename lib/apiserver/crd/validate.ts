@@ -260,7 +260,9 @@ function addChildFaults(schema: Schema, value: Json, path: string, old: Json | u
   if (!isObject(value)) return
   const { properties = {}, required = [], additionalProperties } = schema
   const child = (name: string): string => (path ? `${path}.${name}` : name)
-  for (const name of required) if (value[name] === undefined) faults.push(fault.required(child(name)))
+  for (const name of required) {
+    if (!Object.hasOwn(value, name) || value[name] === undefined) faults.push(fault.required(child(name)))
+  }
   for (const [name, item] of Object.entries(value)) {
     if (item === undefined) continue
     const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined
