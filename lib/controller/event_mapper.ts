@@ -108,7 +108,9 @@ export class EventMapper {
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
       const length = now.length + (before?.length ?? 0)
-      if (length <= MAX_AT_ONCE && this.#report(length > 1 ? new Set([...now, ...before ?? []]) : now, delta)) return
+      if (
+        length <= MAX_AT_ONCE && this.#report(length > 1 || before ? new Set([...now, ...before ?? []]) : now, delta)
+      ) return
     }
     const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]
     const turn: Turn = { delta, states }

@@ -220,6 +220,26 @@ const owned = (name: string, version: number, owner: string): KubeObject => {
   return { ...rest, metadata: { ...metadata, labels: { owner } } }
 }
 
+for (
+  const [old, now, keys] of [
+    [['a'], [], ['a']],
+    [[], ['a'], ['a']],
+    [['a'], ['a'], ['a']],
+    [['a'], ['b'], ['b', 'a']],
+    [['a', 'a'], [], ['a']],
+    [[], [], []],
+  ] as const
+) {
+  test(`an update from the keys [${old}] to [${now}] queues [${keys}]`, async () => {
+    const m = mapping(({ metadata: { labels } }) =>
+      labels!['owner']!.split(' ').filter(Boolean).map((name) => ({ name }))
+    )
+    m.mapping.take({ kind: 'updated', object: owned('p', 2, now.join(' ')), old: owned('p', 1, old.join(' ')) })
+    assert.deepEqual(m.reported, keys)
+    await m.end()
+  })
+}
+
 test('updates of one object that wait are joined, so that others are mapped soon, and no owner is lost', async () => {
   const calls: string[] = []
   const events: string[] = []
