@@ -85,13 +85,6 @@ export function parseManifest(text: string, file: string): ManifestObject[] {
 }
 
 function readDocuments(text: string, file: string): unknown[] {
-  if (text.trimStart().startsWith('{')) {
-    try {
-      return [JSON.parse(text)]
-    } catch {
-      // YAML's flow style begins like JSON, so the YAML parser reports the error.
-    }
-  }
   try {
     return readYaml(text).filter((document) => document !== null && document !== undefined)
   } catch (error) {

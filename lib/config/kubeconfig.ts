@@ -52,13 +52,6 @@ function entries(root: Fields, list: string, item: string): Map<string, Fields> 
 
 /** Drops the error of the YAML parser, which quotes lines of the file. */
 function parseDocument(text: string, file: string): unknown {
-  if (text.trimStart().startsWith('{')) {
-    try {
-      return JSON.parse(text)
-    } catch {
-      // YAML's flow style begins like JSON: the YAML parser reports the error.
-    }
-  }
   try {
     return readYaml(text)[0]
   } catch (error) {

@@ -108,9 +108,8 @@ export class EventMapper {
     const [now, before] = first
     if (now && !(now instanceof Promise) && !(before instanceof Promise)) {
       const length = now.length + (before?.length ?? 0)
-      if (
-        length <= MAX_AT_ONCE && this.#report(length > 1 || before ? new Set([...now, ...before ?? []]) : now, delta)
-      ) return
+      const keys = before ? [...now, ...before] : now
+      if (length <= MAX_AT_ONCE && this.#report(length > 1 ? new Set(keys) : keys, delta)) return
     }
     const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]
     const turn: Turn = { delta, states }
@@ -202,7 +201,8 @@ export class EventMapper {
     const budget = turnBudgetOf(clock)
     const added = new Set<string>()
     const failed: KubeObject[] = []
-    let [error, add]: [unknown, ((key: string) => void)?] = [undefined]
+    let add: ((key: string) => void) | undefined
+    let error: unknown
     for (const [i, state] of states.entries()) {
       try {
         for (const key of await (first[i] ?? this.#call(state, delta))) {

@@ -61,8 +61,8 @@ export class FailedEvents {
   }
 
   /**
-   * Removes the mapped states of an entry; `why` is the error of the rest. Removes none if an event was added in the
-   * meantime: its keys are to be queued after it, and may be those of a state that was mapped before.
+   * Removes the mapped states of an entry; `why` is the error of the rest. If an event was added since `tried`, removes
+   * none: the keys of the event's states must be queued after the event, and it may share a state with the try.
    */
   mapped(key: string, tried: FailedEvent, states: readonly KubeObject[], why: string, error?: unknown): void {
     const known = this.#objects.get(key)

@@ -2,13 +2,27 @@
  * Reads and writes YAML as kubectl does. Imports js-yaml, which most operators never need: import this file dynamically
  * from what each start loads.
  */
-import { defineScalarTag, dump, load, loadAll, type LoadOptions, mapTag, mergeTag, NOT_RESOLVED } from 'js-yaml'
-import { Schema, seqTag, strTag } from 'js-yaml'
+import {
+  defineScalarTag,
+  dump,
+  load,
+  loadAll,
+  type LoadOptions,
+  mapTag,
+  mergeTag,
+  NOT_RESOLVED,
+  Schema,
+  seqTag,
+  strTag,
+} from 'js-yaml'
 import { plainScalar } from './yaml_scalars.ts'
 
 /** YAML 1.1, as the Go YAML library resolves it, and keys that merge (`<<`). */
 const SCHEMA = new Schema([
-  ...[strTag, seqTag, mapTag, mergeTag],
+  strTag,
+  seqTag,
+  mapTag,
+  mergeTag,
   ...['null', 'bool', 'int', 'float'].map((type) =>
     defineScalarTag(`tag:yaml.org,2002:${type}`, {
       implicit: type === 'null',
@@ -27,12 +41,19 @@ export function parseYaml(text: string, limits: Pick<LoadOptions, 'json' | 'maxD
 }
 
 /**
- * Returns all documents of a file. As in kubectl, a flow collection may end at any indentation; the text is read once
- * more for each line of it that is further left than YAML 1.2 permits.
+ * Returns all documents of a file, which may be JSON. As in kubectl, a flow collection may end at any indentation; the
+ * text is read once more for each line of it that is further left than YAML 1.2 permits.
  *
  * @throws YAMLException, YamlError
  */
 export function readYaml(text: string): unknown[] {
+  if (text.trimStart().startsWith('{')) {
+    try {
+      return [JSON.parse(text)]
+    } catch {
+      // YAML's flow style begins like JSON: the YAML parser reports the error.
+    }
+  }
   const lines = text.split('\n')
   let first: unknown
   for (let last = -1;;) {

@@ -196,7 +196,7 @@ export async function fetchFrom(
   given: Request | string = server,
   init?: RequestInit,
 ): Promise<Response> {
-  // A path alone is that of an own server.
+  // A caller that gives only a path means a server of the operator itself.
   const name = given !== server ? server : server === '/metrics' ? 'metrics' : 'health'
   const request = new Request(given instanceof Request ? given : new URL(given, 'http://localhost'), init)
   const cannot = `Cannot fetch ${new URL(request.url).pathname} from the server "${name}"`

@@ -31,8 +31,8 @@ const PER_PATTERN_CHARACTER = 0.25
 const LONGEST_NAME_PATTERN = 128
 
 /**
- * Returns what a call costs beside its operands: the target, if it has one, and the arguments. `sizes` has those of the
- * operands that there are.
+ * Returns the cost of a call without the costs of its operands. The operands are the target, if the call has one, and
+ * the arguments; `sizes` has one size for each operand.
  */
 type Estimate = (sizes: readonly [Range, Range, Range], operands: readonly Expr[], known: Sizes) => CallCost
 

@@ -155,7 +155,7 @@ export function isLibraryValue(value: Value): value is LibraryValue {
   return typeof value === 'object' && value !== null && 'typeName' in value
 }
 
-/** Returns the value of a field or a key, as an optional: that of an optional object, too. */
+/** Returns the value of a field or a key as an optional. The container may be an optional itself. */
 export function findEntry(value: Value, key: Value): Optional {
   const container = value instanceof Optional ? value.value : value
   if (container === undefined) return NONE

@@ -231,8 +231,7 @@ function typedConfig(kind: Kind, route: ResourceRoute, value: JsonObject): JsonO
   if (reason !== undefined) throw typedPatchError(kind, value, reason)
   const config = clone(value)
   config['metadata'] = { ...objectAt(config, 'metadata'), name: route.name }
-  if (kind.namespaced) putAt(config, ['metadata', 'namespace'], route.namespace)
-  else putAt(config, ['metadata', 'namespace'], undefined)
+  putAt(config, ['metadata', 'namespace'], kind.namespaced ? route.namespace : undefined)
   return config
 }
 

@@ -22,7 +22,7 @@ import {
   without,
 } from '../model/checks.ts'
 
-/** `defaults`: those that webhooks of this type have besides. */
+/** @param defaults The fields that only webhooks of this type have, with their default values. */
 function rulesOf(defaults: JsonObject): Partial<Rules> {
   return {
     generation: true,

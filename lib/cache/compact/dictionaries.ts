@@ -12,16 +12,21 @@ const MAX_FIELDS = 64
 export class StringDictionary {
   /** By id. */
   readonly texts: string[] = []
-  readonly ids: Map<string, number> = new Map()
+  readonly #ids = new Map<string, number>()
   readonly #seen = new Set<string>()
 
-  /** Returns the id of a string, which is added when it occurs for the second time; undefined if it is not there. */
+  /** Returns the id of a string; undefined if it is not there. A long one is never there, and is not hashed. */
+  find(text: string): number | undefined {
+    return text.length <= MAX_LENGTH ? this.#ids.get(text) : undefined
+  }
+
+  /** The same; adds a string when it occurs for the second time. */
   idOf(text: string): number | undefined {
-    const known = this.ids.get(text)
-    if (known !== undefined || text.length > MAX_LENGTH || this.ids.size === MAX_STRINGS) return known
+    const known = this.find(text)
+    if (known !== undefined || text.length > MAX_LENGTH || this.#ids.size === MAX_STRINGS) return known
     if (this.#seen.delete(text)) {
       const id = this.texts.push(text) - 1
-      this.ids.set(text, id)
+      this.#ids.set(text, id)
       return id
     }
     if (this.#seen.size === MAX_SEEN) this.#seen.clear()

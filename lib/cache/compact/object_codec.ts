@@ -160,7 +160,7 @@ export class ObjectCodec {
       const id = this.#strings.idOf(text.replace(this.#name, () => HOLE))
       return id === undefined ? this.#writeCharacters(text) : this.#head(NAMED, id)
     }
-    const known = this.#strings.ids.get(text)
+    const known = this.#strings.find(text)
     if (known !== undefined) return this.#tagged(KNOWN, LOW_KNOWN, known)
     if (length === 20 && TIME_TEXT.test(text)) return this.#writePairs(TIME, text)
     if (length < 16 && DIGITS_TEXT.test(text)) return this.#head(DIGITS, Number(text))

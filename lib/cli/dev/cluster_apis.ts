@@ -184,13 +184,14 @@ async function listenTo(
       if (!all.some(({ metadata }) => metadata.name === name)) generations.delete(name)
     }
   }
-  // The line of a definition comes before those of the objects that waited for it.
+  // A definition is reported before the objects that need it: their writes wait until its report has succeeded or
+  // failed. A failed report rejects the write of the definition.
   let reported: Promise<unknown> = Promise.resolve()
   return async (request) => {
     const response = await inner(request)
     if (request.method === 'GET' || response.status >= 400) return response
     const own = CRD_PATH.test(request.path) ? checkDefinitions() : undefined
-    if (own) reported = own.catch(() => {}) // the write of the definition rejects
+    if (own) reported = Promise.allSettled([own])
     await (own ?? reported)
     onWrite()
     return response

@@ -86,8 +86,8 @@ async function runWith(
     onStart,
   })
   const { port, fresh, noWorkloads } = options
-  const shown = { folder: path, sessions, clock: systemClock, report, model: ui?.model }
-  const api = await startEmbeddedApi({ ...shown, port, fresh, workloads: !noWorkloads })
+  const parts = { folder: path, sessions, clock: systemClock, report, model: ui?.model }
+  const api = await startEmbeddedApi({ ...parts, port, fresh, workloads: !noWorkloads })
   if (ui) report({ kind: 'page', url: ui.url })
   const applier = applierTo(api, manifests, report)
   const openAccount = accountsOf({ transportOf: api.transportOf, applier, clock: systemClock, report })
@@ -136,6 +136,7 @@ async function runWith(
   }
 }
 
+/** Returns what writes the manifests to the APIs of the clusters. */
 function applierTo(
   { transportOf }: Pick<EmbeddedApi, 'transportOf'>,
   manifests: readonly Manifest[],

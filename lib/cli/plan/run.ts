@@ -74,8 +74,8 @@ export async function planOf(
   request: PlanRequest & { readonly sources: Sources; readonly notes?: Set<string>; readonly log?: Log },
 ): Promise<{ readonly plan: Plan; readonly record: ClusterRecord }> {
   const { description } = operator
-  const { sources, sources: { at }, notes = new Set<string>(), namespace = sources.config.namespace } = request
-  const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), nowMs: Date.parse(at) })
+  const { sources, notes = new Set<string>(), namespace = sources.config.namespace } = request
+  const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), nowMs: Date.parse(sources.at) })
   const log = request.log ?? consoleLog(clock)
   const stopping = new AbortController()
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
@@ -86,7 +86,8 @@ export async function planOf(
   const note = (text: string): void => void notes.add(text)
   const all = new Map<string | null, Mirror>()
   const mirrorOf = mirroring(operator, { clock, note, running, sources, activity })
-  const [writers, trace] = [new Writers(), new Trace(clock)]
+  const writers = new Writers()
+  const trace = new Trace(clock)
   let reconciles = 0
   const rights: (AskedRight | AskedPath)[] = []
   const recorder = request.rights
@@ -141,12 +142,11 @@ export async function planOf(
     ...(recorder && { rights }),
     counts: {
       reconciles,
-      read: mirrors.reduce((sum, each) => sum + [...each.loaded()].length, 0),
-      requests: mirrors.reduce((sum, { reads }) => sum + reads, 0),
+      ...readBy(mirrors),
       ...found.counts,
     },
   }
-  const about = { operator: description.options.name, at, namespace: namespace ?? 'default' }
+  const about = { operator: plan.operator, at: sources.at, namespace: namespace ?? 'default' }
   return { plan, record: recordOf(about, all) }
 }
 
@@ -159,6 +159,14 @@ async function restlessness(activity: Activity, advance: () => Promise<void>): P
   } catch (error) {
     const [message = ''] = messageOf(error).split('; does a reconcile')
     return `${message}${error === activity.restless ? '; see --timeout' : ''}`
+  }
+}
+
+/** Counts the objects that were read of the clusters, and the requests for them. */
+function readBy(mirrors: readonly Mirror[]): Pick<Plan['counts'], 'read' | 'requests'> {
+  return {
+    read: mirrors.reduce((sum, each) => sum + [...each.loaded()].length, 0),
+    requests: mirrors.reduce((sum, { reads }) => sum + reads, 0),
   }
 }
 
