@@ -6,7 +6,7 @@
  */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type Named, type ObjectKey } from '../core/objects.ts'
 import { nextTurn, turnBudgetOf } from '../async/clock.ts'
 import type { PartEnvironment } from '../observe/environment.ts'
 import { RateLimitedLog } from '../observe/log.ts'
@@ -294,7 +294,7 @@ function join(waiting: Turn, { delta, states }: Turn): boolean {
   return true
 }
 
-function formatAll(keys: Iterable<ObjectKey>): Keys {
+function formatAll(keys: Iterable<Named<ObjectKey>>): Keys {
   // Not Array.from: it takes a single key for an empty list.
   const all = [...keys]
   if (all.length <= MAX_AT_ONCE) return all.map((key) => formatKey(keyOf(key)))

@@ -1,5 +1,5 @@
 /** Map functions: from a changed object to the keys to reconcile. */
-import { keyOf, type KubeObject, type ObjectKey, type OwnerReference } from '../core/objects.ts'
+import { keyOf, type Keys, type KubeObject, type ObjectKey, type OwnerReference } from '../core/objects.ts'
 import { refersTo } from '../core/owners.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Delta } from '../cache/store.ts'
@@ -22,7 +22,7 @@ export type KeyMapper = (
   object: KubeObject,
   call: Call,
   event: Delta,
-) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
+) => Keys<ObjectKey>
 
 /** A mapper that reads only the object. */
 export type ObjectKeyMapper = (object: KubeObject, call?: Call) => readonly ObjectKey[]

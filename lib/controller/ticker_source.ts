@@ -1,7 +1,7 @@
 /** A source of keys at a fixed interval, for changes without events. */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import type { ObjectKey } from '../core/objects.ts'
+import { keyOf, type Keys, type ObjectKey } from '../core/objects.ts'
 import { nextTurn, sleep } from '../async/clock.ts'
 import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import { RateLimitedLog } from '../observe/log.ts'
@@ -13,7 +13,7 @@ export interface TickerSourceOptions extends PartOptions {
   readonly name: string
   readonly everyMs: number
   /** Returns the keys of a tick. If it throws, it is called again at the next tick. */
-  readonly keys: (call: Call) => Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
+  readonly keys: (call: Call) => Keys<ObjectKey>
   /** Default: −100, that of first lists: new events come first. */
   readonly priority?: number | undefined
 }
@@ -97,7 +97,7 @@ export class TickerSource implements Source {
       const maxMs = Math.max(everyMs, MAX_ANSWER_MS)
       let added = 0
       for (const key of await boundedCall(keys, { what: 'its keys function', maxMs, clock, signal })) {
-        sink.add(key, { priority, cause })
+        sink.add(keyOf(key), { priority, cause })
         if (++added % KEYS_PER_TURN !== 0) continue
         await nextTurn()
         if (signal.aborted) return

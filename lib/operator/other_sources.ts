@@ -1,6 +1,6 @@
 /** Makes the sources besides those of kinds, for controllers with `from` or `every`, and for groups of clusters. */
 import { formatMs } from '../core/duration.ts'
-import { keyOf, type ObjectKey } from '../core/objects.ts'
+import { keyOf, type Keys, type ObjectKey } from '../core/objects.ts'
 import { nextTurn, type TurnBudget } from '../async/clock.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { Call } from '../controller/bounded_call.ts'
@@ -11,13 +11,11 @@ import type { MapContext } from './description/context.ts'
 import type { SourceDescription } from './description/description.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 
-type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
-
 interface OtherSourceSetup extends RandomPartEnvironment {
   readonly title: string
   /** Tests for a key of the controller's cluster. */
   readonly isHere: (key: ObjectKey) => boolean
-  readonly keysHere: (keys: Keys) => Keys
+  readonly keysHere: (keys: Keys<ObjectKey>) => Keys<ObjectKey>
   readonly context: (call: Call) => MapContext
   /** Returns the informers of the controller's own kind. */
   readonly informers: () => readonly Pick<Informer, 'store'>[]

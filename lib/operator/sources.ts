@@ -1,5 +1,5 @@
 /** Makes the sources of a controller's keys from its description. */
-import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import { formatKey, keyOf, type Keys, type KubeObject, type Named, type ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { turnBudgetOf } from '../async/clock.ts'
 import { RateLimitedLog } from '../observe/log.ts'
@@ -24,8 +24,6 @@ import {
 } from './description/description.ts'
 import { isOptional } from './description/used_kinds.ts'
 import type { LoadedParts } from './loaded_parts.ts'
-
-type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
 export interface SourceSetup extends RandomPartEnvironment {
   readonly clusters: Clusters
@@ -59,9 +57,12 @@ function sourceOf(
   const home = homeOf(description)
   const context = { ...setup, home, cluster: options.cluster }
   const { name } = home ?? options.cluster ?? {}
-  const isHere = (key: ObjectKey): boolean => [undefined, name].includes((key as { cluster?: string }).cluster)
-  const here = (keys: Iterable<ObjectKey>): ObjectKey[] => [...keys].filter(isHere)
-  const keysHere = (keys: Keys): Keys => isThenable(keys) ? keys.then(here) : here(keys)
+  const isHere = (key: Named<ObjectKey>): boolean => {
+    const { cluster } = key as { readonly cluster?: string }
+    return cluster === undefined || cluster === name
+  }
+  const here = (keys: Iterable<Named<ObjectKey>>): Named<ObjectKey>[] => [...keys].filter(isHere)
+  const keysHere = (keys: Keys<ObjectKey>): Keys<ObjectKey> => isThenable(keys) ? keys.then(here) : here(keys)
   switch (source.kind) {
     case 'owns': {
       const { optional, when, queue } = source

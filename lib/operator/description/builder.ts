@@ -1,7 +1,7 @@
 /** Implements `controllerFor`: checks a controller's options and fills in its description. */
 import { toMs } from '../../core/duration.ts'
 import { isFinalizerName, isLabelText } from '../../core/names.ts'
-import { keyOf, type KubeObject, type ObjectKey } from '../../core/objects.ts'
+import type { Keys, KubeObject, Named, ObjectKey } from '../../core/objects.ts'
 import type { AnyResource } from '../../core/resource.ts'
 import { callerFrame } from '../../observe/stack.ts'
 import { isThenable } from '../../controller/bounded_call.ts'
@@ -128,12 +128,9 @@ export function builderOf<T extends KubeObject, App>(
   return builder
 }
 
-/** Returns the keys of keys or objects. Throws for a text, and for a single key, which cannot be iterated. */
-function keysOf(refs: Iterable<unknown> | Promise<Iterable<unknown>>): ObjectKey[] | Promise<ObjectKey[]> {
-  const all = (known: Iterable<unknown>): ObjectKey[] =>
-    (typeof known === 'string' ? [known] : [...known]).map((ref) => {
-      const { cluster } = ref as { readonly cluster?: string }
-      return cluster === undefined ? keyOf(ref as ObjectKey) : { ...keyOf(ref as ObjectKey), cluster }
-    })
+/** Returns keys or objects as given, to be read key by key. A text is one wrong key, not its letters. */
+function keysOf(refs: Keys<ObjectKey>): Keys<ObjectKey> {
+  const all = (known: Iterable<Named<ObjectKey>>): Iterable<Named<ObjectKey>> =>
+    typeof known === 'string' ? [known as never] : known
   return isThenable(refs) ? Promise.resolve(refs).then(all) : all(refs)
 }

@@ -1,7 +1,7 @@
 /** An operator's description, which each start reads, and the names in it. */
 import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { type Duration, toMs } from '../../core/duration.ts'
-import type { KubeObject, ObjectKey } from '../../core/objects.ts'
+import type { Keys, KubeObject, ObjectKey } from '../../core/objects.ts'
 import type { AnyResource } from '../../core/resource.ts'
 import type { CacheOptions } from '../../cache/cache_options.ts'
 import { DEFAULT_TIMINGS, type LeaseTimings } from '../../leader/lease_state.ts'
@@ -34,9 +34,6 @@ export interface TaskDescription {
   readonly declaredAt: () => string | undefined
 }
 
-/** @internal */
-type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
-
 /** A source of a controller's keys, beside the changes of its own kind. */
 export type SourceDescription =
   | {
@@ -51,7 +48,7 @@ export type SourceDescription =
   | {
     readonly kind: 'watches'
     readonly resource: AnyResource
-    readonly map: (object: KubeObject, context: WatchContext<KubeObject>) => Keys
+    readonly map: (object: KubeObject, context: WatchContext<KubeObject>) => Keys<ObjectKey>
     readonly when: Predicate | undefined
     readonly queue: ControllerOptions<KubeObject>['queue'] | undefined
     readonly cluster: OtherCluster | undefined
@@ -60,7 +57,11 @@ export type SourceDescription =
     readonly optional: boolean | undefined
   }
   | { readonly kind: 'from'; readonly name: string; readonly open: (context: MapContext) => AsyncIterable<ObjectKey> }
-  | { readonly kind: 'every'; readonly ms: number; readonly keys: ((context: MapContext) => Keys) | undefined }
+  | {
+    readonly kind: 'every'
+    readonly ms: number
+    readonly keys: ((context: MapContext) => Keys<ObjectKey>) | undefined
+  }
 
 /** The description of a controller, or of one with `clusters` in one of them, which is its `cluster` then. */
 export interface ControllerDescription {
