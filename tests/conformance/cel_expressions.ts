@@ -36,4 +36,8 @@ export const EXPRESSIONS: readonly string[] = [
   '"%x %b".format([true, true]) == ""',
   '"%o %e".format([1u, self.a]) == ""',
   '"%d".format([dyn(1.5)]) == ""',
+  // Conversions of literals are made when the rule is compiled.
+  "true || int('a') == 1",
+  'true || int(uint(-1)) == 1',
+  "true || duration(string(dyn('1x'))) == duration('1h')",
 ]

@@ -40,6 +40,21 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
     ['bool(self.s)', { s: TEXT }, { s: 'true' }, { s: 'no' }],
     ["string(self.d) == '1.5'", { d: DOUBLE }, { d: 1.5 }, { d: 2 }],
     ['int(self.d) == 1', { d: DOUBLE }, { d: 1.9 }, { d: 1e+30 }],
+    ["self.a == 1 || int(['a'][0]) == 1 || int('a' + 'b') == 1", { a: INT }, { a: 1 }, { a: 2 }],
+    ["'%.2f %.0f'.format([self.d, self.d]) == '12,345.68 12,346'", { d: DOUBLE }, { d: 12345.678 }],
+    [
+      "'%e %.0e'.format([self.d, self.d]) == self.s",
+      { d: DOUBLE, s: { type: 'string', maxLength: 50 } },
+      { d: 12345.678, s: '1.234568×10⁰⁴ 1.234568×10⁰⁴' },
+      { d: 1.5e-7, s: '1.500000×10⁻⁰⁷ 1.500000×10⁻⁰⁷' },
+      { d: -1e-100, s: '-1.000000×10⁻¹⁰⁰ -1.000000×10⁻¹⁰⁰' },
+      { d: 0, s: '0.000000×10⁰⁰ 0.000000×10⁰⁰' },
+    ],
+    ["'%.2f %f'.format([self.d, self.d]) == '-1,234,567.10 -1,234,567.100000'", { d: DOUBLE }, { d: -1234567.1 }],
+    ["'%f'.format([self.d]) == '100,000,000,000,000,000,000.000000'", { d: DOUBLE }, { d: 1e20 }],
+    ["'%d'.format([self.i]) == '12345'", { i: INT }, { i: 12345 }],
+    ['self.a in []', { a: INT }, {}, { a: 1 }],
+    ['[1].slice(size(self.l), -1).size() == 0', { l: list(INT) }, { l: [] }, { l: [1] }],
   ],
   syntax: [
     [

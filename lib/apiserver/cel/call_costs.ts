@@ -179,5 +179,5 @@ function matching(text: Range, pattern: Range): Range {
 }
 
 function intOf(expr: Expr | undefined, otherwise: number): number {
-  return expr?.kind === 'literal' && typeof expr.value === 'bigint' ? Number(expr.value) : otherwise
+  return expr?.kind === 'literal' && typeof expr.value === 'bigint' ? Math.max(0, Number(expr.value)) : otherwise
 }

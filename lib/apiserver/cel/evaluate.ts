@@ -26,9 +26,15 @@ export interface Program {
   evaluate(variables: Readonly<Record<string, Value | undefined>>): Value
 }
 
+/** Functions that cel-go calls while it compiles where they convert a literal: such a rule is refused if they fail. */
+const CONVERSIONS: ReadonlySet<string> = new Set(
+  ['bool', 'bytes', 'double', 'duration', 'dyn', 'int', 'string', 'timestamp', 'type', 'uint'],
+)
+
 /** The real server's limit for the cost of one evaluation. Here, only loops cost: each of their nodes, each time. */
 const MAX_COST = 1_000_000
 
+/** @throws CelError if the conversion of a literal fails. */
 export function compile(checked: Checked): Program {
   const compiler = new Compiler(checked)
   const run = compiler.step(checked.expr)
@@ -49,6 +55,8 @@ class Compiler {
   cost = 0
   readonly #checked: Checked
   readonly #locals: Map<string, number>[] = []
+  /** Conversions of literals, and conversions of those. */
+  readonly #constants = new Set<Expr>()
   #places = 0
 
   constructor(checked: Checked) {
@@ -138,7 +146,18 @@ class Compiler {
     const overloads = this.#checked.overloads.get(expr) ?? []
     const [only] = overloads
     const isStatic = overloads.length === 1 && nodes.every((node, index) => this.#isKnown(node, only!.args[index]!))
-    if (isStatic) return direct(only!, args)
+    const run = isStatic ? direct(only!, args) : this.#byValues(overloads, args)
+    const [first] = nodes
+    const isConstant = CONVERSIONS.has(expr.fn) && nodes.length === 1 &&
+      (first!.kind === 'literal' || this.#constants.has(first!))
+    if (!isConstant) return run
+    const value = run([])
+    this.#constants.add(expr)
+    return () => value
+  }
+
+  /** Chooses the overload by the values of the arguments. */
+  #byValues(overloads: readonly Overload[], args: readonly Step[]): Step {
     return (frame) => {
       const values = args.map((arg) => arg(frame))
       const overload = overloads.find((each) =>
@@ -163,6 +182,11 @@ class Compiler {
       case '_?_:_': {
         const [test, yes, no] = args.map((each) => this.step(each))
         return (frame) => (checkedTruth(test!(frame)) ? yes! : no!)(frame)
+      }
+      case '@in': {
+        // As in cel-go, what is searched for is not evaluated.
+        const [, list] = args
+        return list?.kind === 'list' && list.items.length === 0 ? () => false : undefined
       }
       case '_?._': {
         const of = this.step(args[0]!)

@@ -5,6 +5,7 @@ import { compile, type Program } from './evaluate.ts'
 import type { Decl } from './schema.ts'
 import { parse } from './syntax.ts'
 import type { CelType } from './types.ts'
+import { CelError } from './values.ts'
 
 export interface Compiled {
   readonly program: Program
@@ -13,13 +14,18 @@ export interface Compiled {
   readonly cost: number
 }
 
-/** Returns a compiled expression, or what is wrong with it in the words of cel-go. */
+/** Returns a compiled expression, or what is wrong with it in the words of the real server. */
 export function compileExpression(source: string, scope: Scope, root?: Decl): Compiled | string {
   const expr = parse(source)
-  if (!('kind' in expr)) return describeProblems(source, expr)
+  if (!('kind' in expr)) return `compilation failed: ${describeProblems(source, expr)}`
   const checked: Checked = check(expr, scope)
-  if (checked.problems.length > 0) return describeProblems(source, checked.problems)
-  return { program: compile(checked), type: checked.type, cost: maxCost(checked, root) }
+  if (checked.problems.length > 0) return `compilation failed: ${describeProblems(source, checked.problems)}`
+  try {
+    return { program: compile(checked), type: checked.type, cost: maxCost(checked, root) }
+  } catch (error) {
+    if (error instanceof CelError) return `program instantiation failed: ${error.message}`
+    throw error
+  }
 }
 
 const MAX_MESSAGE_BYTES = 5 * 1024

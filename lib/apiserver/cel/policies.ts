@@ -56,16 +56,14 @@ export class PolicyCompiler {
   compile(source: string, ...wanted: readonly Kind[]): Program | string {
     return remembered(this.#programs, `${wanted.join()}:${source}`, () => {
       const compiled = compileExpression(source, this.#scope)
-      return typeof compiled === 'string' ? `compilation failed: ${compiled}` : typed(compiled, wanted)
+      return typeof compiled === 'string' ? compiled : typed(compiled, wanted)
     })
   }
 
   /** Compiles a variable. One that does not compile can be read, which fails. */
   add(name: string, source: string): Program | string {
     const compiled = compileExpression(source, this.#scope)
-    const { program, type } = typeof compiled === 'string'
-      ? { program: `compilation failed: ${compiled}`, type: DYN }
-      : compiled
+    const { program, type } = typeof compiled === 'string' ? { program: compiled, type: DYN } : compiled
     // As on a real server, objects of libraries lose their type in a variable.
     this.#types.set(name, ['struct', 'opaque', 'type'].includes(type.kind) ? DYN : type)
     this.variables.set(name, program)

@@ -45,7 +45,7 @@ function compileRule(
   const none = { rule, cost: 0, usesOldSelf: false, messageCost: 0, fieldPath: '', cardinality }
   if (!rule.rule?.trim()) return none
   const compiled = compile(rule.rule)
-  if (typeof compiled === 'string') return { ...none, problem: `compilation failed: ${compiled}` }
+  if (typeof compiled === 'string') return { ...none, problem: compiled }
   if (compiled.type.kind !== 'bool') return { ...none, problem: 'cel expression must evaluate to a bool' }
   const field = rule.fieldPath ? fieldOf(rule.fieldPath, schema) : undefined
   return {
@@ -59,7 +59,7 @@ function compileRule(
 }
 
 function compileMessage(compiled: Compiled | string): Partial<CompiledRule> {
-  if (typeof compiled === 'string') return { messageProblem: `messageExpression compilation failed: ${compiled}` }
+  if (typeof compiled === 'string') return { messageProblem: `messageExpression ${compiled.replace(/^program /, '')}` }
   if (compiled.type.kind !== 'string') return { messageProblem: 'messageExpression must evaluate to a string' }
   return { message: compiled.program, messageCost: compiled.cost }
 }

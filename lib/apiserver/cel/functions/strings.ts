@@ -160,11 +160,11 @@ function formatted(value: Value, verb: string, precision: number | undefined): s
       return typeof number === 'number' ? goNumber(number) : refuse('decimal')
     case 'f':
       return typeof number === 'number' || typeof number === 'bigint'
-        ? Number(number).toFixed(precision ?? 6)
+        ? grouped(Number(number).toFixed(precision ?? 6))
         : refuse('fixed-point')
     case 'e':
       return typeof number === 'number' || typeof number === 'bigint'
-        ? Number(number).toExponential(precision ?? 6).replace(/e([+-])(\d)$/, 'e$10$2')
+        ? scientific(Number(number))
         : refuse('scientific')
     case 'b':
       if (typeof number === 'boolean') return number ? '1' : '0'
@@ -176,6 +176,19 @@ function formatted(value: Value, verb: string, precision: number | undefined): s
       return verb === 'X' ? hex.toUpperCase() : hex
     }
   }
+}
+
+/** Returns 1,234.50 for 1234.50, as in the American locale. */
+function grouped(text: string): string {
+  const [whole = '', ...fraction] = text.split('.')
+  return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.')
+}
+
+/** Returns 1.500000×10⁻⁰⁷ for 1.5e-7. As on the real server, a precision changes nothing. */
+function scientific(value: number): string {
+  const [mantissa, exponent] = value.toExponential(6).split('e') as [string, string]
+  const digits = [...exponent.slice(1).padStart(2, '0')].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)])
+  return `${mantissa}×10${exponent.startsWith('-') ? '⁻' : ''}${digits.join('')}`
 }
 
 /** The types that a clause takes where they are known before the expression runs: fewer than then. */
