@@ -7,8 +7,11 @@ export interface LabelRequirement {
   readonly values: readonly string[]
 }
 
-/** The values that `gt` and `lt` compare. */
-export const INTEGER: RegExp = /^-?\d+$/
+/** Returns the integer of 64 bits that a value is, for `gt` and `lt`; undefined for any other text. */
+export function int64(value: string): bigint | undefined {
+  const integer = /^-?\d+$/.test(value) ? BigInt(value) : undefined
+  return integer === undefined || integer !== BigInt.asIntN(64, integer) ? undefined : integer
+}
 
 /**
  * Tests labels against a requirement as apimachinery does.
@@ -31,8 +34,9 @@ export function satisfies(
     case 'notin':
       return value === undefined || !values.includes(value)
     case 'gt':
-      return value !== undefined && INTEGER.test(value) && BigInt(value) > BigInt(values[0]!)
-    case 'lt':
-      return value !== undefined && INTEGER.test(value) && BigInt(value) < BigInt(values[0]!)
+    case 'lt': {
+      const [actual, limit] = [value, values[0]].map((each) => int64(each ?? ''))
+      return actual !== undefined && (operator === 'gt' ? actual > limit! : actual < limit!)
+    }
   }
 }

@@ -4,7 +4,7 @@
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
  */
 import { isFields } from './clone.ts'
-import { INTEGER, type LabelRequirement, satisfies } from './label_requirement.ts'
+import { int64, type LabelRequirement, satisfies } from './label_requirement.ts'
 import { checkLabel, labelKeyProblem, labelValueProblem } from './names.ts'
 
 /** @internal Labels by name. */
@@ -113,7 +113,7 @@ function parseRequirements(selector: string): readonly LabelRequirement[] {
   }
   const integer = (): string => {
     const text = value()
-    if (!INTEGER.test(text)) throw refuse(`"${text}" is not an integer; > and < need one`)
+    if (int64(text) === undefined) throw refuse(`"${text}" is not an integer of 64 bits; > and < need one`)
     return text
   }
   const values = (): readonly string[] => {

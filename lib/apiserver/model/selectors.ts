@@ -2,7 +2,7 @@
  * Selectors: of labels as text (the full grammar of apimachinery's parser) and as LabelSelector objects; of fields:
  * `path=value` and `path!=value` on the selectable fields of a kind.
  */
-import { type LabelRequirement, satisfies } from '../../core/label_requirement.ts'
+import { int64, type LabelRequirement, satisfies } from '../../core/label_requirement.ts'
 import { type ApiObject, at, field, isObject, type Json, type JsonObject } from './json.ts'
 import type { Kind } from './kinds.ts'
 import { labelFaults, labelValueProblems, qualifiedNameProblems } from './names.ts'
@@ -108,7 +108,7 @@ class Parser {
   #checked(requirement: LabelRequirement): LabelRequirement {
     const isNumeric = requirement.operator === 'gt' || requirement.operator === 'lt'
     const isValid = requirement.values.every((value) =>
-      (!isNumeric || /^-?\d+$/.test(value)) && labelValueProblems(value).length === 0
+      (!isNumeric || int64(value) !== undefined) && labelValueProblems(value).length === 0
     )
     if (!isValid) throw this.#refusal()
     return requirement
