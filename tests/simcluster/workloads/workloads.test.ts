@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import process from 'node:process'
 import { test } from 'node:test'
-import { type Operator, operator, type Transport } from 'kubeloop'
+import { Cluster, type Operator, operator, type Transport } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
 import {
   CronJob,
   Deployment,
@@ -17,10 +18,14 @@ import {
   Secret,
   Service,
   ServiceAccount,
+  StatefulSet,
   TokenReview,
   ValidatingWebhookConfiguration,
 } from 'kubeloop/kinds'
-import { type World, world, type WorldOptions } from 'kubeloop/testing'
+import { FakeClock, type World, world, type WorldOptions } from 'kubeloop/testing'
+import { silentLog } from '../../../lib/observe/log.ts'
+import { nextTurn } from '../../../lib/async/clock.ts'
+import { PodScript, TIMES, Workloads } from '../../../lib/simcluster/workloads/workloads.ts'
 import { format } from '../../conformance/recording.ts'
 import { recordingLog } from '../../manager/parts.ts'
 import { embeddedStates, idle, lacking } from './cases.ts'
@@ -415,6 +420,7 @@ test('a CronJob has a Job at each of its times, and catches up with the last one
       'tick-29453765',
       '2026-01-01T00:05:00Z',
     ])
+    assert.ok((await tick()).active?.[0]?.resourceVersion)
     assert.equal((await w.client.get(CronJob, ref('taken')))!.status?.active, undefined)
     await w.advance('605s')
     assert.deepEqual(await jobs(), ['tick-29453770', 'tick-29453775'])
@@ -474,6 +480,11 @@ test('EndpointSlices follow the pods of their Service through a rollout', () =>
     assert.equal(other!.metadata.name, 'other')
     assert.deepEqual(new Set(slice?.endpoints?.map((each) => each.addresses[0])), new Set(addresses))
     assert.deepEqual([addresses.length, more.length, await ready()], [2, 0, [true, true]])
+    await w.client.edit(Service, ref('web'), ({ metadata }) => void (metadata.finalizers = ['test/held']))
+    await w.client.delete(Service, ref('web'))
+    await w.client.delete(EndpointSlice, slice!)
+    await w.settle()
+    assert.equal((await w.client.list(EndpointSlice)).length, 1)
   }))
 
 const elsewhere = !('Bun' in globalThis) ? false : 'Node has all cases; each engine runs the other tests of the file'
@@ -614,3 +625,56 @@ test('the controllers go on after lost watches and a dropped history', () =>
     await w.advance('1m')
     assert.equal(await countsOf(w), '2/2/2/2')
   }))
+
+test('what the controllers delete is named by its uid, as another object may have its name meanwhile', async () => {
+  const clock = new FakeClock({
+    settle: async () => {
+      for (let turn = 0; turn < 50; turn++) await nextTurn()
+    },
+  })
+  const server = new ApiServer({ clock })
+  const deleted: string[] = []
+  const transport: Transport = (request) => {
+    if (request.method === 'DELETE') {
+      const { preconditions } = JSON.parse(request.body as string) as { readonly preconditions?: object }
+      deleted.push(`${request.path.split('/').at(-2)} ${Object.keys(preconditions ?? {}).join()}`)
+    }
+    return server.handle(request)
+  }
+  const { client } = new Cluster({ name: 'test', transport: server.handle, clock })
+  const script = new PodScript(() => clock.now())
+  const stop = new AbortController()
+  const running = new Workloads({ transport, clock, log: silentLog, script, times: TIMES }).start(stop.signal)
+  const { spec } = template('web:1', { restartPolicy: 'Never' })
+  const jobTemplate = { spec: { template: { spec } } }
+  const own = { selector: { matchLabels: labels }, revisionHistoryLimit: 0 }
+  await client.create(Deployment, web(1, 'web:1', { revisionHistoryLimit: 0 }))
+  // Another port needs another slice.
+  const containers = [{ name: 'web', image: 'web:1', ports: [{ name: 'a', containerPort: 1 }] }]
+  const setTemplate = { ...template('web:1'), spec: { containers } }
+  await client.create(StatefulSet, { metadata: ref('set'), spec: { ...own, template: setTemplate } })
+  await client.create(CronJob, {
+    metadata: ref('tick'),
+    spec: { schedule: '* * * * *', successfulJobsHistoryLimit: 0, jobTemplate },
+  })
+  await client.create(Job, { metadata: ref('a'), spec: { ...jobTemplate.spec, ttlSecondsAfterFinished: 0 } })
+  await client.create(Service, {
+    metadata: ref('web'),
+    spec: { selector: labels, ports: [{ port: 80, targetPort: 'a' }] },
+  })
+  const annotations = { 'kubernetes.io/service-account.name': 'none' }
+  const type = 'kubernetes.io/service-account-token'
+  await client.create(Secret, { metadata: { ...ref('token'), annotations }, type })
+  await clock.advance(90_000)
+  await client.apply(Deployment, web(1, 'web:2', { revisionHistoryLimit: 0 }))
+  await client.patch(StatefulSet, ref('set'), { merge: { spec: { template: template('web:2') } } })
+  await clock.advance(90_000)
+  await client.patch(StatefulSet, ref('set'), { merge: { spec: { replicas: 0 } } })
+  await clock.advance(90_000)
+  stop.abort()
+  await clock.advance(1000)
+  await running
+  assert.deepEqual([...new Set(deleted)].toSorted(), [
+    ...['controllerrevisions uid', 'endpointslices uid', 'jobs uid', 'pods uid', 'replicasets uid', 'secrets uid'],
+  ])
+})
