@@ -7,6 +7,7 @@ import { Cluster, type Operator, operator, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import {
   CronJob,
+  DaemonSet,
   Deployment,
   EndpointSlice,
   Event,
@@ -318,13 +319,14 @@ test('logs answer with the lines of a test, as the options of the request select
         if (status >= 400) throw new Error((JSON.parse(text) as { message: string }).message)
         return text
       }
-      await w.client.create(Pod, pod('a'))
+      await w.client.create(Pod, pod('a', { initContainers: [{ name: 'init', image: 'init:1' }] }))
       await w.client.create(Pod, pod('unassigned', { schedulerName: 'mine' }))
       await w.settle()
-      await assert.rejects(get(), /container "web" in pod "a" is waiting to start: ContainerCreating/)
+      await assert.rejects(get(), /container "web" in pod "a" is waiting to start: PodInitializing/)
       assert.equal(await get('', 'unassigned'), '')
       await w.advance('1s')
       assert.match(await get(), /^kubeloop simulates this container: the image web:1 does not run\n$/)
+      assert.match(await get('?container=init'), /init:1/)
       w.pods.log('default/a', 'one\ntwo\n')
       await w.advance('10s')
       w.pods.log('*', 'three')
@@ -626,18 +628,23 @@ test('the controllers go on after lost watches and a dropped history', () =>
     assert.equal(await countsOf(w), '2/2/2/2')
   }))
 
-test('what the controllers delete is named by its uid, as another object may have its name meanwhile', async () => {
+test('deletes name a uid, and new owners a version: another object may have the name, or other owners, meanwhile', async () => {
   const clock = new FakeClock({
     settle: async () => {
       for (let turn = 0; turn < 50; turn++) await nextTurn()
     },
   })
   const server = new ApiServer({ clock })
-  const deleted: string[] = []
+  const requests: string[] = []
   const transport: Transport = (request) => {
-    if (request.method === 'DELETE') {
-      const { preconditions } = JSON.parse(request.body as string) as { readonly preconditions?: object }
-      deleted.push(`${request.path.split('/').at(-2)} ${Object.keys(preconditions ?? {}).join()}`)
+    const kind = request.path.split('/').at(-2)
+    const { preconditions, metadata } = JSON.parse(request.body as string || '{}') as {
+      readonly preconditions?: object
+      readonly metadata?: { readonly ownerReferences?: unknown; readonly resourceVersion?: string }
+    }
+    if (request.method === 'DELETE') requests.push(`${kind} ${Object.keys(preconditions ?? {}).join()}`)
+    if (request.method === 'PATCH' && metadata?.ownerReferences) {
+      requests.push(`${kind} ${Object.keys(metadata).join()}`)
     }
     return server.handle(request)
   }
@@ -649,10 +656,22 @@ test('what the controllers delete is named by its uid, as another object may hav
   const jobTemplate = { spec: { template: { spec } } }
   const own = { selector: { matchLabels: labels }, revisionHistoryLimit: 0 }
   await client.create(Deployment, web(1, 'web:1', { revisionHistoryLimit: 0 }))
+  const daemonLabels = { app: 'daemon' }
+  await client.create(Pod, { ...pod('extra'), metadata: { ...ref('extra'), labels: daemonLabels } })
+  const daemon = { labels: daemonLabels, annotations: { note: 'a' }, finalizers: ['test/held'] }
+  await client.create(DaemonSet, {
+    metadata: ref('daemon'),
+    spec: { selector: { matchLabels: daemonLabels }, template: { ...template('web:1'), metadata: daemon } },
+  })
   // Another port needs another slice.
   const containers = [{ name: 'web', image: 'web:1', ports: [{ name: 'a', containerPort: 1 }] }]
   const setTemplate = { ...template('web:1'), spec: { containers } }
-  await client.create(StatefulSet, { metadata: ref('set'), spec: { ...own, template: setTemplate } })
+  const resources = { requests: { storage: '1Gi' } }
+  const volumes = {
+    volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'], resources } }],
+    persistentVolumeClaimRetentionPolicy: { whenScaled: 'Delete' },
+  }
+  await client.create(StatefulSet, { metadata: ref('set'), spec: { ...own, ...volumes, template: setTemplate } })
   await client.create(CronJob, {
     metadata: ref('tick'),
     spec: { schedule: '* * * * *', successfulJobsHistoryLimit: 0, jobTemplate },
@@ -666,6 +685,10 @@ test('what the controllers delete is named by its uid, as another object may hav
   const type = 'kubernetes.io/service-account-token'
   await client.create(Secret, { metadata: { ...ref('token'), annotations }, type })
   await clock.advance(90_000)
+  const daemons = await client.list(Pod, { labels: daemonLabels })
+  assert.deepEqual(daemons.map(({ metadata: { annotations, finalizers } }) => ({ annotations, finalizers })), [
+    { annotations: daemon.annotations, finalizers: daemon.finalizers },
+  ])
   await client.apply(Deployment, web(1, 'web:2', { revisionHistoryLimit: 0 }))
   await client.patch(StatefulSet, ref('set'), { merge: { spec: { template: template('web:2') } } })
   await clock.advance(90_000)
@@ -674,7 +697,10 @@ test('what the controllers delete is named by its uid, as another object may hav
   stop.abort()
   await clock.advance(1000)
   await running
-  assert.deepEqual([...new Set(deleted)].toSorted(), [
-    ...['controllerrevisions uid', 'endpointslices uid', 'jobs uid', 'pods uid', 'replicasets uid', 'secrets uid'],
+  assert.deepEqual([...new Set(requests)].toSorted(), [
+    ...['controllerrevisions uid', 'endpointslices uid', 'jobs uid'],
+    'persistentvolumeclaims ownerReferences,resourceVersion',
+    'pods ownerReferences,resourceVersion',
+    ...['pods uid', 'replicasets uid', 'secrets uid'],
   ])
 })
