@@ -484,6 +484,13 @@ test('a revision is one more than all others; going back to a ReplicaSet keeps i
   ])
   assert.equal(back.revision, '5')
   assert.deepEqual(back.changes[0]?.annotations, { [REVISION]: '5', [history]: '1,2', ...sizes })
+  // The oldest entries go.
+  const long = Array.from({ length: 500 }, (_, at) => at + 1000)
+  const longest = plan(deployment(), [
+    set('new', 0, {}, annotated({ [REVISION]: '2', [history]: long.join() })),
+    set('old', 10, {}, annotated({ [REVISION]: '4' })),
+  ])
+  assert.equal(longest.changes[0]?.annotations[history], [...long.slice(-399), 2].join())
   // The highest one stays when older ReplicaSets are gone.
   assert.equal(plan(deployment(), [set('new', 10, {}, annotated({ [REVISION]: '7' }))]).revision, '7')
 })
@@ -495,6 +502,8 @@ test('old ReplicaSets beyond the limit go, the oldest revision first, if they ha
   const sets = [set('new', 10), old('c', 3), old('a', 1), old('b', 2)]
   const removed = (seen: V1Deployment, from = sets) => plan(seen, from).remove.map(({ metadata }) => metadata.name)
   assert.deepEqual(removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: done })), ['a', 'b'])
+  const equal = [set('new', 10), old('b', 1), old('a', 1)]
+  assert.deepEqual(removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: done }), equal), ['a'])
   assert.deepEqual(
     removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: { ...done, availableReplicas: 9 } })),
     [],

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { Cluster, type Operator, operator, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import {
+  ControllerRevision,
   CronJob,
   DaemonSet,
   Deployment,
@@ -450,7 +451,14 @@ test('the token of a Secret is its account, until the Secret is deleted', () =>
       metadata: { ...ref('token'), annotations },
       type: 'kubernetes.io/service-account-token',
     })
+    // Of an account that had the name before.
+    const earlier = { ...annotations, 'kubernetes.io/service-account.uid': 'earlier' }
+    await w.client.create(Secret, {
+      metadata: { ...ref('earlier'), annotations: earlier },
+      type: 'kubernetes.io/service-account-token',
+    })
     await w.settle()
+    assert.equal(await w.client.get(Secret, ref('earlier')), undefined)
     const token = atob((await w.client.get(Secret, ref('token')))!.data!['token']!)
     const review = async () => (await w.client.create(TokenReview, { metadata: { name: 'a' }, spec: { token } })).status
     assert.equal((await review())?.user?.username, 'system:serviceaccount:default:default')
@@ -693,6 +701,12 @@ test('deletes name a uid, and new owners a version: another object may have the 
   await client.patch(StatefulSet, ref('set'), { merge: { spec: { template: template('web:2') } } })
   await clock.advance(90_000)
   await client.patch(StatefulSet, ref('set'), { merge: { spec: { replicas: 0 } } })
+  for (const image of ['web:2', 'web:1']) {
+    await client.patch(DaemonSet, ref('daemon'), { merge: { spec: { template: { spec: template(image).spec } } } })
+    await clock.advance(1000)
+  }
+  const revisions = (await client.list(ControllerRevision, { labels: daemonLabels })).map(({ revision }) => revision)
+  assert.deepEqual(revisions.toSorted(), [2, 3], 'a template that comes back is the newest')
   await clock.advance(90_000)
   stop.abort()
   await clock.advance(1000)
