@@ -55,7 +55,7 @@ export function sourceIn(
   namespaces: SelectedNamespaces,
   { resource, open, warms = true, optional }: NamespacesSourceOptions,
 ): Source {
-  const running = new Set<{ readonly source: Source; ended: Promise<void> }>()
+  const running = new Set<{ readonly source: Source; readonly stop: AbortController; ended: Promise<void> }>()
   const sources = (): readonly Source[] => Array.from(running, ({ source }) => source)
   return {
     name: groupResourceOf(resource),
@@ -73,25 +73,23 @@ export function sourceIn(
       const all = abortScope(signal)
       const stopFollowing = namespaces.each((namespace) => {
         const source = open(namespace)
-        const scope = abortScope(all.signal)
-        const own = { source, ended: Promise.resolve() }
+        const own = { source, stop: new AbortController(), ended: Promise.resolve() }
+        const { stop } = own
         running.add(own)
-        own.ended = source.start(sink, scope.signal).catch((error: unknown) => {
-          if (!scope.signal.aborted) all.abort(error)
-        }).finally(() => {
-          running.delete(own)
-          scope[Symbol.dispose]()
-        })
+        own.ended = source.start(sink, stop.signal).catch((error: unknown) => {
+          if (!stop.signal.aborted) all.abort(error)
+        }).finally(() => running.delete(own))
         return {
           end(why) {
             // That of a deleted Namespace ends with its informer, when its last events are mapped.
-            if (why === 'left') scope.abort(LEFT)
+            if (why === 'left') stop.abort(LEFT)
             return own.ended
           },
         }
       })
       await aborted(all.signal)
       stopFollowing()
+      for (const { stop } of running) stop.abort(all.signal.reason)
       await Promise.all(Array.from(running, ({ ended }) => ended))
       all[Symbol.dispose]()
       if (!signal.aborted) throw all.signal.reason

@@ -133,7 +133,7 @@ export function eventPlaces(
   const placesOf = placesIn(description, cluster)
   const own = description.controllers.filter(({ options }) => options.cluster === cluster)
   const places = own.flatMap(({ resource }) => resource.scope === 'Cluster' ? ['default'] : placesOf(resource))
-  return places.includes(undefined) ? [undefined] : [...new Set(places)]
+  return places.includes(undefined) ? [undefined] : places
 }
 
 function allowLease(description: OperatorDescription, allow: Allow, namespace: string): void {

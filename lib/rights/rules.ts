@@ -67,14 +67,17 @@ export function rulesOf(all: readonly Right[]): RoleRules {
 /** The order of verbs in a rule. */
 const ORDER: readonly string[] = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
 
-/** Joins verbs, then names with the same verbs, then resources of a group with the same verbs and names. */
+/**
+ * Joins verbs, then names with the same verbs, then resources of a group with the same verbs and names. A right on all
+ * names has left none on one of them with the same verb.
+ */
 function rulesIn(rights: readonly Right[]): readonly Rule[] {
   const objects = grouped(rights, ({ group, resource, name }) => [group, resource, name]).map((some) => {
     const given = new Set(some.map(({ verb }) => verb))
     const unusual = [...given].filter((verb) => !ORDER.includes(verb)).sort()
     return { ...some[0]!, verbs: [...ORDER.filter((verb) => given.has(verb)), ...unusual] }
   })
-  const resources = grouped(objects, ({ group, resource, name, verbs }) => [group, resource, name === undefined, verbs])
+  const resources = grouped(objects, ({ group, resource, verbs }) => [group, resource, verbs])
     .map((some) => ({ ...some[0]!, names: some.flatMap(({ name }) => name ?? []).sort() }))
   const rules = grouped(resources, ({ group, verbs, names }) => [group, verbs, names]).map((some): Rule => {
     const { group, verbs, names } = some[0]!

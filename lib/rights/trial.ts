@@ -29,7 +29,7 @@ export function accountOf(description: OperatorDescription, stated: string | und
       const [stated, all] = [description, installing(description)].map((of) => rightsIn(of, namespace, cluster))
       const rules = rulesOf(hasOwnRoles ? [] : stated!)
       const installs = rulesOf(all!.filter((right) => !stated!.some((each) => includes(each, right))))
-      const places = new Set([namespace, ...rules.inNamespaces.keys(), ...installs.inNamespaces.keys()])
+      const places = new Set([namespace, ...rules.inNamespaces.keys()])
       const namespaces = [...places].map((place): AccountObject => {
         return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: place } }
       })

@@ -11,7 +11,7 @@ import {
   type Transport,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Namespace, Node, Secret } from 'kubeloop/kinds'
+import { ClusterRole, ConfigMap, Namespace, Node, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -165,9 +165,15 @@ test('kinds defined after the start are collected', () =>
 
 test('a cluster-scoped owner can have namespaced dependents', () =>
   inWorld(async ({ client, settle, exist }) => {
-    await client.create(ConfigMap, map('child', await client.create(Namespace, { metadata: { name: 'owner' } })))
+    // Names of roles may have any letters.
+    const [owner, name] = [await client.create(ClusterRole, { metadata: { name: 'Owner~a' } }), 'Child~a']
+    await client.create(ConfigMap, map('child', owner))
+    await client.create(ClusterRole, { metadata: { ...map(name, owner).metadata, namespace: undefined, name } })
     await settle()
     assert.deepEqual(await exist('child'), [true])
+    await client.delete(ClusterRole, { name: 'Owner~a' })
+    await settle()
+    assert.deepEqual([...await exist('child'), await client.get(ClusterRole, { name })], [false, undefined])
   }))
 
 interface Alone {
@@ -332,6 +338,9 @@ test('a change of a definition ends the back-off', () =>
     await one.clock.advance(0)
     assert.ok(one.discoveries > before)
     assert.equal(await one.collectsFoo('foo'), true)
+    const after = one.discoveries
+    await one.clock.advance(10 * 60_000)
+    assert.equal(one.discoveries, after)
   }, true))
 
 test('a definition created during discovery is not missed', () =>
@@ -359,16 +368,29 @@ test('a second start throws and leaves nothing running', () =>
     await assert.rejects(collector.start(stop.signal), /started already/)
   }))
 
-test('a removed kind is not watched, until it is defined again', () =>
-  alone(async ({ client, clock, collector, collectsFoo }) => {
-    await clock.advance(0)
-    for (const name of ['first', 'second']) {
-      await client.create(CRD, Foo.definition.crd)
-      await clock.advance(1000)
-      assert.equal(await collectsFoo(name), true)
+test('a removed kind is not watched, until it is defined again, also if it could not be listed', () =>
+  alone(async (one) => {
+    const { client, clock, collector, lines, paths } = one
+    const remove = async (): Promise<void> => {
       await client.delete(CRD, { metadata: { name: Foo.definition.crd.metadata.name } } as KubeObject)
       await clock.advance(10_000)
     }
+    await clock.advance(0)
+    one.hide('/apis/samplecontroller.k8s.io/v1alpha1/foos')
+    await client.create(CRD, Foo.definition.crd)
+    await clock.advance(1000)
+    await remove()
+    one.hidden = undefined
+    for (const name of ['first', 'second']) {
+      await client.create(CRD, Foo.definition.crd)
+      await clock.advance(1000)
+      assert.equal(await one.collectsFoo(name), true)
+      await remove()
+      paths.length = 0
+      await clock.advance(600_000)
+      assert.doesNotMatch(paths.join(), /foos/)
+    }
+    assert.doesNotMatch(lines.join(), /cannot watch/)
     assert.equal(collector.idle, true)
   }))
 

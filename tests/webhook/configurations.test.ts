@@ -289,14 +289,23 @@ test('a certificate needs the names by which the API server calls', () => {
 
 test('stored rules call a webhook by any form of its resource', () => {
   const wanted = configured([admission({ options: { subresources: ['status'] } })])
-  const forms = [['*/*'], ['sites', '*/status'], ['*'], ['sites/*']]
-  const uncalled = forms.map((resources) => {
+  const named = new Set<string>()
+  const resources = ['*/*']
+  const uncalled = [
+    ...[{ resources }, { resources: ['sites', '*/status'] }, { resources: ['*'] }, { resources: ['sites/*'] }],
+    ...[{ resources, apiVersions: ['v9'] }, { resources, apiVersions: ['*'] }],
+    { resources, apiVersions: ['v9'] },
+  ].map((rule) => {
     const lines: string[] = []
     const [webhook] = wanted.validating!.webhooks
-    const webhooks = [{ ...webhook, rules: [{ ...(webhook!['rules'] as object[])[0], resources }] }]
+    const webhooks = [{ ...webhook, rules: [{ ...(webhook!['rules'] as object[])[0], ...rule }] }]
     const dependencies = { log: recordingLog(lines), operator: 'sites', api: undefined as never }
-    warnOfDifferences([{ ...wanted.validating!, webhooks } as never], wanted, new Set(), dependencies)
+    warnOfDifferences([{ ...wanted.validating!, webhooks } as never], wanted, named, dependencies)
     return / is not called for (.*?): /.exec(lines.join())?.[1]
   })
-  assert.deepEqual(uncalled, [undefined, undefined, 'CREATE of sites/status', 'CREATE of sites'])
+  // Each is named once, and again when it was in order in between.
+  assert.deepEqual(uncalled, [
+    ...[undefined, undefined, 'CREATE of sites/status', 'CREATE of sites'],
+    ...[undefined, undefined, 'CREATE of sites'],
+  ])
 })

@@ -212,9 +212,19 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     await one.install({ annotations: { ours: 'c' } })
     assert.deepEqual([(await one.stored(VALIDATING)).metadata.annotations?.['ours'], one.lines], ['c', []])
   }],
+  ['entries keep their own CAs where none are given', async (one, operator) => {
+    const more = { resource: Site, path: '/validate-more', mutating: false }
+    await one.install({ admissions: [both[1]!, more] })
+    const { webhooks: [first, second] } = await one.stored(VALIDATING)
+    const clientConfig = { ...second!.clientConfig, caBundle: btoa(one.pems.new) }
+    await one.api.patch(ref(VALIDATING, operator), 'merge', { webhooks: [first, { ...second, clientConfig }] }, {})
+    await one.install({ admissions: [both[1]!, more], caBundle: undefined })
+    assert.deepEqual(caOf(await one.stored(VALIDATING)), [one.pems.old, one.pems.new].map(btoa))
+  }],
   ['a configuration that is not labelled as ours is neither changed nor deleted', async (one, operator) => {
     const name = nameOf(VALIDATING, operator)
-    await one.api.create({ resource: VALIDATING, name }, { metadata: { name }, webhooks: [] }, {})
+    const { webhooks } = configurationsOf({ operator, admissions: both, target: TARGET }).validating!
+    await one.api.create({ resource: VALIDATING, name }, { metadata: { name }, webhooks }, {})
     one.writes()
     await assert.rejects(one.install({ admissions: [both[1]!] }), {
       message: `Cannot install ValidatingWebhookConfiguration "${name}": it exists and lacks the label ` +

@@ -191,8 +191,17 @@ test('while the Secret is deleted, damaged, foreign or refused by the server, th
   served.refuse = undefined
   await one.clock.advance(1000)
   await served.pairs.is(({ cert }) => cert === next.cert)
+  const before = one.clock.timers.all.length
   await one.api.patch(TARGET, 'merge', { metadata: { labels: { [OPERATOR_LABEL]: null } } }, {})
+  await one.clock.timers.is((ms) => ms <= 1000, before)
   await one.lines.is((line) => line.includes('lacks the label') && line.endsWith('serving the last certificate'))
+  one.network.intercept = (request, next) => isWatch(request) ? next(request) : silence(request)
+  const reads = one.clock.waits(30_000)
+  await one.clock.advance(10_000)
+  await reads
+  await one.clock.advance(30_000)
+  await one.lines.is((line) => line.includes('did not answer within 30 s'))
+  one.network.intercept = undefined
   await assertNoKeys(one)
 })
 
@@ -233,9 +242,11 @@ const casOf = (bundle: string): string[] =>
 
 test('a leader injects the CA, and renews the leaf with the same CA after two thirds of its life', async () => {
   const { one, served, replica, injected, before } = await started(LIVES.leafLifeMs * 2 / 3)
+  await one.api.patch(TARGET, 'merge', { data: { note: 'YQ==' } }, {})
   void replica.rotate({ api: one.api, ...injected }, one.signal)
   const { cert } = await served.pairs.is(({ cert }) => cert !== before.cert)
   await injected.is(() => true)
+  assert.equal((await one.secret() as { data?: { note?: string } }).data?.note, 'YQ==', 'what others keep there')
   assert.ok(readCertificate(cert)!.isIssuedBy(before.ca))
   assert.deepEqual(injected.all, [before.ca])
   assert.ok(
@@ -594,6 +605,10 @@ test('a CA of others that is missing, or cannot issue, ends the start and says w
   const message =
     /^Cannot issue certificates of webhooks by the CA in Secret "default\/pki": .*; it must have tls\.crt and tls\.key of a CA$/
   await assert.rejects(start(), { name: 'ConfigError', message })
+  one.network.intercept = (request, next) =>
+    request.path.endsWith('/pki') ? Promise.resolve(refusal(403, 'Forbidden')) : next(request)
+  await assert.rejects(start(), { name: 'ConfigError', message })
+  one.network.intercept = undefined
   const { cert, key } = await (await createAuthority()).issue({ commonName: 'leaf', usage: 'server', ...NAMES })
   const data = { 'tls.crt': encodeBase64(cert), 'tls.key': encodeBase64(key) }
   await one.api.create({ ...CA, name: undefined }, { metadata: { namespace: 'default', name: 'pki' }, data }, {

@@ -337,18 +337,24 @@ test('a client CA that is not a certificate is a ConfigError', async () => {
   )
 })
 
-test('an HTTP/1.1 connection without a request is closed after 32 s', () =>
+test('an HTTP/1.1 connection is closed after 32 s without a request, and 120 s after its last one', () =>
   running({}, (server) => server.handle('/validate', echo), async ({ call, clock, port }) => {
-    const silent = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
-    await once(silent, 'secureConnect')
-    // The server has seen it before it answers.
-    await call({ path: '/validate' })
-    const ended = once(silent, 'close')
-    await clock.advance(31_999)
-    await call({ path: '/validate' })
-    assert.equal(silent.destroyed, false)
-    await clock.advance(1)
-    await ended
+    for (const ms of [32_000, 120_000]) {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+      await once(socket, 'secureConnect')
+      if (ms === 120_000) {
+        socket.write('POST /validate HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}')
+        await once(socket, 'data')
+      }
+      // The server has seen it before it answers.
+      await call({ path: '/validate' })
+      const ended = once(socket, 'close')
+      await clock.advance(ms - 1)
+      await call({ path: '/validate' })
+      assert.equal(socket.destroyed, false)
+      await clock.advance(1)
+      await ended
+    }
   }))
 
 test('the certificate is swapped under load of both protocols, and no call fails', () =>

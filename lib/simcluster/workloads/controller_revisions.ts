@@ -57,7 +57,7 @@ export async function truncate(
   limit = 10,
 ): Promise<void> {
   for (const { metadata } of all.filter((each) => !isUsed(each)).slice(limit)) {
-    await client.delete(ControllerRevision, { metadata })
+    await client.delete(ControllerRevision, { metadata }, { uid: metadata.uid })
   }
 }
 

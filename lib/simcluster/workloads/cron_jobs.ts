@@ -97,8 +97,7 @@ export function planCronJob(cronJob: V1CronJob, jobs: readonly V1Job[], nowMs: n
   const deadlineMs = (spec?.startingDeadlineSeconds ?? Infinity) * 1000
   const { dueMs, missed } = lastTime(Math.max(sinceMs, nowMs - deadlineMs), nowMs, next)
   if (missed > 100) events.push(['warning', 'TooManyMissedTimes', MANY_MISSED])
-  const isDone = dueMs === undefined || dueMs === Date.parse(status?.lastScheduleTime ?? '') ||
-    active.some(({ name }) => name === jobName(metadata.name, dueMs))
+  const isDone = dueMs === undefined || active.some(({ name }) => name === jobName(metadata.name, dueMs))
   if (isDone) return { ...without, againMs }
   if (spec?.concurrencyPolicy === 'Forbid' && active.length > 0) {
     const message = 'Not starting job because prior execution is running and concurrency policy is Forbid'

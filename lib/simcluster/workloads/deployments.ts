@@ -28,7 +28,7 @@ export function addDeployments(app: Operator): void {
         await client.patch(ReplicaSet, { metadata }, { merge })
         scaled(metadata.name, before?.replicas ?? 0, replicas)
       }
-      for (const { metadata } of remove) await client.delete(ReplicaSet, { metadata })
+      for (const { metadata } of remove) await client.delete(ReplicaSet, { metadata }, { uid: metadata.uid })
       if (create) {
         const { metadata: { name = '' }, spec: { replicas = 0 } = {} } = create
         try {

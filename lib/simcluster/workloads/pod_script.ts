@@ -94,7 +94,7 @@ export class PodScript implements Pods {
     const matches = matcher(pattern)
     const lines = text.replace(/\n$/, '').split('\n')
     this.#lines.push(...lines.map((each) => ({ matches, value: { atMs: this.#now(), text: each } })))
-    for (const listener of [...this.#onLine]) listener()
+    for (const listener of this.#onLine) listener()
   }
 
   ruleOf(pod: KubeObject): PodRule | undefined {
@@ -131,7 +131,7 @@ function matcher(pattern: string): (pod: KubeObject) => boolean {
   const [name = '', namespace = '*'] = parts.toReversed()
   const [isName, isNamespace] = [name, namespace].map((text) => {
     const source = text.split('*').map((each) => each.replaceAll(/[^\w-]/g, '\\$&')).join('.*')
-    return new RegExp(`^${source}$`, 's')
+    return new RegExp(`^${source}$`)
   })
   return ({ metadata }) => isName!.test(metadata.name) && isNamespace!.test(metadata.namespace ?? '')
 }

@@ -15,29 +15,24 @@ const NODE_IP = '10.0.0.1'
 /** Adds the controller of pods. It looks at all of them when the script changes. */
 export function addPods(app: Operator, script: PodScript, times: PodTimes): void {
   const changed = new EventChannel<PodKey>(Number.MAX_SAFE_INTEGER)
-  const keys = new Map<string, PodKey>()
-  script.onChange(() => keys.forEach((key) => void changed.send(key)))
-  /** Since when each pod has its phase, by uid: times of a status are in whole seconds. */
-  const since = new Map<string, { readonly phase: string | undefined; readonly ms: number }>()
-  const addresses = new Addresses()
+  const known = new KnownPods()
+  script.onChange(() => known.forEach(({ key }) => void changed.send(key)))
   app.controllerFor(Pod, { name: 'kubelet', fieldManager: 'kubelet', concurrency: 10 })
     .from('script', () => changed)
-    .watches(Pod, ({ metadata: { uid, namespace, name }, status }, { event }) => {
-      if (event.kind === 'deleted') { for (const each of [keys, since, addresses]) each.delete(uid) }
-      else {
-        keys.set(uid, { namespace, name })
-        // Of a first list all pods pass here before the first reconcile, which may need an address.
-        if (status?.podIP) addresses.set(uid, status.podIP)
-      }
+    .watches(Pod, (pod, { event }) => {
+      if (event.kind === 'deleted') known.delete(pod.metadata.uid)
+      // Of a first list all pods pass here before the first reconcile, which may need an address.
+      else if (pod.status?.podIP) known.assign(known.of(pod), pod.status.podIP)
       return []
     })
     .reconcile(async (pod, { client, clock, events }) => {
       const { uid, namespace, name } = pod.metadata
       const { phase } = pod.status ?? {}
       const nowMs = clock.now()
-      if (since.get(uid)?.phase !== phase) since.set(uid, { phase, ms: nowMs })
-      const seen = { pod, nowMs, sinceMs: since.get(uid)!.ms, rule: script.ruleOf(pod), times }
-      const step = planPod({ ...seen, node: NODE, ip: addresses.of(uid), hostIP: NODE_IP })
+      const own = known.of(pod)
+      if (!own.since || own.since.phase !== phase) own.since = { phase, ms: nowMs }
+      const seen = { pod, nowMs, sinceMs: own.since.ms, rule: script.ruleOf(pod), times }
+      const step = planPod({ ...seen, node: NODE, ip: known.addressOf(own), hostIP: NODE_IP })
       if (typeof step === 'number') return { requeueAfter: step }
       if (step === 'bind') {
         const target = { apiVersion: 'v1', kind: 'Node', name: NODE } as const
@@ -48,33 +43,43 @@ export function addPods(app: Operator, script: PodScript, times: PodTimes): void
       } else if (step === 'remove') await client.delete(Pod, pod, { gracePeriodSeconds: 0, uid })
       else if (step) {
         const { status } = await client.setStatus(Pod, pod, step)
-        if (status?.phase !== phase) since.set(uid, { phase: status?.phase, ms: nowMs })
+        if (status?.phase !== phase) own.since = { phase: status?.phase, ms: nowMs }
       }
       return undefined
     })
 }
 
-/** The addresses of pods, by uid: each is given to one pod at a time. */
-class Addresses extends Map<string, string> {
-  readonly #used = new Set<string>()
+interface KnownPod {
+  readonly uid: string
+  readonly key: PodKey
+  ip?: string
+  /** Since when it has its phase: times of a status are in whole seconds. */
+  since?: { readonly phase: string | undefined; readonly ms: number }
+}
+
+/** The pods that there are, by uid. Each address is given to one of them at a time. */
+export class KnownPods extends Map<string, KnownPod> {
+  /** By address: the uid of the pod that has it, or had it last. */
+  readonly #takers = new Map<string, string>()
   #next = 1
 
-  override set(uid: string, ip: string): this {
-    this.#used.add(ip)
-    return super.set(uid, ip)
+  of({ metadata: { uid, namespace, name } }: V1Pod): KnownPod {
+    const known = this.get(uid) ?? { uid, key: { namespace, name } }
+    this.set(uid, known)
+    return known
   }
 
-  override delete(uid: string): boolean {
-    this.#used.delete(this.get(uid) ?? '')
-    return super.delete(uid)
+  assign(pod: KnownPod, ip: string): void {
+    pod.ip = ip
+    this.#takers.set(ip, pod.uid)
   }
 
-  of(uid: string): string {
-    for (; !this.has(uid); this.#next++) {
+  addressOf(pod: KnownPod): string {
+    for (; pod.ip === undefined; this.#next++) {
       const ip = `10.244.${(this.#next >> 8) & 255}.${this.#next & 255}`
-      if (!this.#used.has(ip)) this.set(uid, ip)
+      if (!this.has(this.#takers.get(ip) ?? '')) this.assign(pod, ip)
     }
-    return this.get(uid)!
+    return pod.ip
   }
 }
 

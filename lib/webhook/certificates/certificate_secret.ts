@@ -6,7 +6,6 @@ import { createAuthority, type KeyAlgorithm, openAuthority } from '../../runtime
 import type { ServerNames } from '../../runtime/net/certificate_fields.ts'
 import { isPair } from '../../runtime/os/builtins.ts'
 import type { CertificatePair } from '../common/handler.ts'
-import { withoutSpace } from './kept_cas.ts'
 import type { RotationTimings, SecretFacts, WriteStep } from './rotation.ts'
 
 /**
@@ -78,7 +77,7 @@ export function factsOf(texts: CertificateTexts, names: ServerNames, given?: Giv
   return {
     cas: cas.map(({ facts }) => facts),
     hasCaKey: cas[0] !== undefined &&
-      (given ? withoutSpace(cas[0].pem) === withoutSpace(given.cert) : matches(cas[0].pem, texts.caKey)),
+      (given ? cas[0].pem === given.cert : matches(cas[0].pem, texts.caKey)),
     ...(given && { isGiven: true }),
     leaf: leaf && {
       notBeforeMs: leaf.notBeforeMs,

@@ -67,12 +67,7 @@ export function webhookMetrics(meter: Meter): WebhookMetrics {
   const requests = meter.counter(metric('controller_runtime_webhook_requests_total', 'webhook', 'code'))
   return {
     path(webhook) {
-      const counters = new Map<number, Counter>()
-      const counter = (code: number): Counter => {
-        let found = counters.get(code)
-        if (!found) counters.set(code, found = requests.with({ webhook, code: String(code) }))
-        return found
-      }
+      const counter = (code: number): Counter => requests.with({ webhook, code: String(code) })
       // The most likely ones exist before the first request, so that rates start at 0.
       counter(200)
       counter(500)

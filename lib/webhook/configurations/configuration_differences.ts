@@ -39,7 +39,7 @@ export function warnOfDifferences(
 function differences(found: readonly KubeObject[], { kind, metadata, webhooks }: WebhookConfiguration): string[] {
   const title = `${kind} "${metadata.name}"`
   const remedy = "apply what kubeloop manifests FILE prints, or set crds: 'install'"
-  const stored = found.find((each) => each.kind === kind && each.metadata.name === metadata.name)
+  const stored = found.find((each) => each.kind === kind)
   if (!stored) return [`There is no ${title}, so the API server does not call these webhooks: ${remedy}`]
   const entries = (stored as Configuration).webhooks ?? []
   const label = metadata.labels[OPERATOR_LABEL]

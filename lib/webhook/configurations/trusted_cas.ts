@@ -186,7 +186,7 @@ function withConversionCa(before: Crd, target: WebhookTarget, trusted: Trusted):
   const { conversion } = before.spec
   const clientConfig = conversion?.webhook?.clientConfig
   const ours = conversionOf(target).webhook.clientConfig
-  if (conversion?.strategy !== 'Webhook' || !clientConfig || !isSameServer(clientConfig, ours)) return before
+  if (!clientConfig || !isSameServer(clientConfig, ours)) return before
   const caBundle = trusted(clientConfig.caBundle)
   if (caBundle === undefined) return before
   const webhook = { ...conversion.webhook, clientConfig: { ...clientConfig, caBundle } }

@@ -17,7 +17,8 @@ import { INDEX, planJob } from '../../../lib/simcluster/workloads/job_plan.ts'
 import { planDeployment } from '../../../lib/simcluster/workloads/deployment_plan.ts'
 import { untilDeadline } from '../../../lib/simcluster/workloads/deployment_status.ts'
 import { planPod, type PodSeen, untilAvailable } from '../../../lib/simcluster/workloads/pod_plan.ts'
-import type { PodRule } from '../../../lib/simcluster/workloads/pod_script.ts'
+import { type PodRule, PodScript } from '../../../lib/simcluster/workloads/pod_script.ts'
+import { KnownPods } from '../../../lib/simcluster/workloads/pods.ts'
 import { instant } from '../../../lib/core/duration.ts'
 import { planReplicas, statusOfSet } from '../../../lib/simcluster/workloads/replica_sets.ts'
 import { boundsOf, scale, type Sized } from '../../../lib/simcluster/workloads/rollout.ts'
@@ -204,6 +205,36 @@ test('a pod keeps the conditions of others, and the times of its own', () => {
     Ready: now,
     ContainersReady: now,
   })
+})
+
+test('the address of a pod is given again when it is gone, after all others', () => {
+  const known = new KnownPods()
+  const addressOf = (uid: number): string => known.addressOf(known.of(pod({ metadata: { uid: `${uid}` } })))
+  const [first, second] = [addressOf(1), addressOf(2)]
+  known.delete('2')
+  for (let uid = 3; uid < 2 ** 16 + 1; uid++) {
+    addressOf(uid)
+    known.delete(`${uid}`)
+  }
+  assert.deepEqual([first, addressOf(0), addressOf(1)], ['10.244.0.1', second, first])
+})
+
+test('the patterns of a script name pods, and a listener is called until its signal is aborted', () => {
+  const script = new PodScript(() => NOW)
+  const stop = new AbortController()
+  let calls = 0
+  script.onLine(() => calls++, stop.signal)
+  for (const pattern of ['a.b', 'x/*', 'def*/a-*']) script.log(pattern, pattern)
+  stop.abort()
+  script.log('*', 'all')
+  assert.equal(calls, 3)
+  const linesOf = (name: string, namespace: string) =>
+    script.linesOf(pod({ metadata: { name, namespace } })).map(({ text }) => text).join(' ')
+  assert.deepEqual([linesOf('a.b', 'x'), linesOf('acb', 'y'), linesOf('a-c', 'default')], [
+    'a.b x/* all',
+    'all',
+    'def*/a-* all',
+  ])
 })
 
 const set = (
@@ -453,6 +484,13 @@ test('a revision is one more than all others; going back to a ReplicaSet keeps i
   ])
   assert.equal(back.revision, '5')
   assert.deepEqual(back.changes[0]?.annotations, { [REVISION]: '5', [history]: '1,2', ...sizes })
+  // The oldest entries go.
+  const long = Array.from({ length: 500 }, (_, at) => at + 1000)
+  const longest = plan(deployment(), [
+    set('new', 0, {}, annotated({ [REVISION]: '2', [history]: long.join() })),
+    set('old', 10, {}, annotated({ [REVISION]: '4' })),
+  ])
+  assert.equal(longest.changes[0]?.annotations[history], [...long.slice(-399), 2].join())
   // The highest one stays when older ReplicaSets are gone.
   assert.equal(plan(deployment(), [set('new', 10, {}, annotated({ [REVISION]: '7' }))]).revision, '7')
 })
@@ -464,6 +502,8 @@ test('old ReplicaSets beyond the limit go, the oldest revision first, if they ha
   const sets = [set('new', 10), old('c', 3), old('a', 1), old('b', 2)]
   const removed = (seen: V1Deployment, from = sets) => plan(seen, from).remove.map(({ metadata }) => metadata.name)
   assert.deepEqual(removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: done })), ['a', 'b'])
+  const equal = [set('new', 10), old('b', 1), old('a', 1)]
+  assert.deepEqual(removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: done }), equal), ['a'])
   assert.deepEqual(
     removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: { ...done, availableReplicas: 9 } })),
     [],
@@ -636,6 +676,12 @@ test('a CronJob: which Jobs start and go, by its last time, its Jobs and its pol
         [job('a', { type: 'Complete', seconds: 5 }), job('b', { type: 'Complete' }), job('d', { type: 'Failed' })],
         '- 3600  a,d ',
       ],
+      [
+        { successfulJobsHistoryLimit: 1 },
+        { lastScheduleTime: ago(0) },
+        [job('b', { type: 'Complete' }), job('a', { type: 'Complete' })],
+        '- 3600  a ',
+      ],
     ] as const
   ) assert.equal(plan(spec, status, jobs), wanted, JSON.stringify([spec, status]))
   assert.equal(plan({}, ran, [], () => Infinity), '- Infinity   ')
@@ -655,7 +701,8 @@ test('EndpointSlices: endpoints stay, slices that change are filled, and one wit
   const pods = (...uids: number[]) =>
     uids.map((uid) => pod({ metadata: { name: `p${uid}`, uid: `${uid}` }, status: { podIP: `10.0.0.${uid}` } }))
   const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
-  const nodes = [{ metadata: { name: 'kubeloop' } }]
+  const elsewhere = { name: 'other', labels: { 'topology.kubernetes.io/zone': 'z' } }
+  const nodes = [{ metadata: elsewhere }, { metadata: { name: 'kubeloop' } }]
   const plan = (slices: readonly object[], ...uids: number[]) => {
     const { create, update, remove } = planSlices(
       service as unknown as V1Service,
@@ -684,6 +731,7 @@ test('EndpointSlices: endpoints stay, slices that change are filled, and one wit
   assert.equal(plan([], ...range(0, 250)), '[[100,100,50],[],[]]')
   assert.equal(plan([full, half, few], ...range(0, 152)), '[[],[],[]]')
   assert.equal(plan([full, half, few], ...range(0, 153)), '[[],[["half",51]],[]]')
+  assert.equal(plan([few, half], ...range(100, 153)), '[[],[["half",51]],[]]')
   assert.equal(plan([full, half, few], ...range(1, 153)), '[[],[["full",100]],[]]')
   assert.equal(plan([full, half, few], ...range(0, 150)), '[[],[],["few"]]')
   assert.equal(plan([half], ...range(100, 200)), '[[],[["half",100]],[]]')
@@ -695,10 +743,13 @@ test('EndpointSlices: endpoints stay, slices that change are filled, and one wit
   const ofEarlier = { ownerReferences: [{ ...few!.metadata.ownerReferences![0], uid: 'earlier' }] }
   assert.equal(plan([{ ...few, metadata: { ...few!.metadata, ...ofEarlier } }], 150), '[[1],[],["few"]]')
   const ports = [{ name: 'dns', containerPort: 53 }, { name: 'dns', containerPort: 54, protocol: 'UDP' }]
-  const dns = pod({ status: { podIP: '10.0.0.1' }, spec: { containers: [{ name: 'dns', ports }] } })
+  // Its name is one of another Service.
+  const names = { hostname: 'a', subdomain: 'other' }
+  const dns = pod({ status: { podIP: '10.0.0.1' }, spec: { containers: [{ name: 'dns', ports }], ...names } })
   const spec = { ports: [{ port: 1, targetPort: 'dns', protocol: 'UDP' }] }
   const [named] = planSlices({ ...service, spec } as unknown as V1Service, [dns], [], nodes as never).create
   assert.deepEqual(named!.ports, [{ name: '', port: 54, protocol: 'UDP' }])
+  assert.deepEqual(Object.keys(named!.endpoints[0]!), ['addresses', 'conditions', 'targetRef', 'nodeName'])
   Object.assign(service.spec.ports[0]!, { appProtocol: 'h2c' })
   assert.equal(plan([few], 150, 151), '[[],[["few",2]],[]]')
 })

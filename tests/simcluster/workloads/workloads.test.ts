@@ -3,9 +3,12 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import process from 'node:process'
 import { test } from 'node:test'
-import { type Operator, operator, type Transport } from 'kubeloop'
+import { Cluster, type Operator, operator, type Transport } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
 import {
+  ControllerRevision,
   CronJob,
+  DaemonSet,
   Deployment,
   EndpointSlice,
   Event,
@@ -17,10 +20,14 @@ import {
   Secret,
   Service,
   ServiceAccount,
+  StatefulSet,
   TokenReview,
   ValidatingWebhookConfiguration,
 } from 'kubeloop/kinds'
-import { type World, world, type WorldOptions } from 'kubeloop/testing'
+import { FakeClock, type World, world, type WorldOptions } from 'kubeloop/testing'
+import { silentLog } from '../../../lib/observe/log.ts'
+import { nextTurn } from '../../../lib/async/clock.ts'
+import { PodScript, TIMES, Workloads } from '../../../lib/simcluster/workloads/workloads.ts'
 import { format } from '../../conformance/recording.ts'
 import { recordingLog } from '../../manager/parts.ts'
 import { embeddedStates, idle, lacking } from './cases.ts'
@@ -313,13 +320,14 @@ test('logs answer with the lines of a test, as the options of the request select
         if (status >= 400) throw new Error((JSON.parse(text) as { message: string }).message)
         return text
       }
-      await w.client.create(Pod, pod('a'))
+      await w.client.create(Pod, pod('a', { initContainers: [{ name: 'init', image: 'init:1' }] }))
       await w.client.create(Pod, pod('unassigned', { schedulerName: 'mine' }))
       await w.settle()
-      await assert.rejects(get(), /container "web" in pod "a" is waiting to start: ContainerCreating/)
+      await assert.rejects(get(), /container "web" in pod "a" is waiting to start: PodInitializing/)
       assert.equal(await get('', 'unassigned'), '')
       await w.advance('1s')
       assert.match(await get(), /^kubeloop simulates this container: the image web:1 does not run\n$/)
+      assert.match(await get('?container=init'), /init:1/)
       w.pods.log('default/a', 'one\ntwo\n')
       await w.advance('10s')
       w.pods.log('*', 'three')
@@ -415,6 +423,7 @@ test('a CronJob has a Job at each of its times, and catches up with the last one
       'tick-29453765',
       '2026-01-01T00:05:00Z',
     ])
+    assert.ok((await tick()).active?.[0]?.resourceVersion)
     assert.equal((await w.client.get(CronJob, ref('taken')))!.status?.active, undefined)
     await w.advance('605s')
     assert.deepEqual(await jobs(), ['tick-29453770', 'tick-29453775'])
@@ -442,7 +451,14 @@ test('the token of a Secret is its account, until the Secret is deleted', () =>
       metadata: { ...ref('token'), annotations },
       type: 'kubernetes.io/service-account-token',
     })
+    // Of an account that had the name before.
+    const earlier = { ...annotations, 'kubernetes.io/service-account.uid': 'earlier' }
+    await w.client.create(Secret, {
+      metadata: { ...ref('earlier'), annotations: earlier },
+      type: 'kubernetes.io/service-account-token',
+    })
     await w.settle()
+    assert.equal(await w.client.get(Secret, ref('earlier')), undefined)
     const token = atob((await w.client.get(Secret, ref('token')))!.data!['token']!)
     const review = async () => (await w.client.create(TokenReview, { metadata: { name: 'a' }, spec: { token } })).status
     assert.equal((await review())?.user?.username, 'system:serviceaccount:default:default')
@@ -474,6 +490,11 @@ test('EndpointSlices follow the pods of their Service through a rollout', () =>
     assert.equal(other!.metadata.name, 'other')
     assert.deepEqual(new Set(slice?.endpoints?.map((each) => each.addresses[0])), new Set(addresses))
     assert.deepEqual([addresses.length, more.length, await ready()], [2, 0, [true, true]])
+    await w.client.edit(Service, ref('web'), ({ metadata }) => void (metadata.finalizers = ['test/held']))
+    await w.client.delete(Service, ref('web'))
+    await w.client.delete(EndpointSlice, slice!)
+    await w.settle()
+    assert.equal((await w.client.list(EndpointSlice)).length, 1)
   }))
 
 const elsewhere = !('Bun' in globalThis) ? false : 'Node has all cases; each engine runs the other tests of the file'
@@ -614,3 +635,86 @@ test('the controllers go on after lost watches and a dropped history', () =>
     await w.advance('1m')
     assert.equal(await countsOf(w), '2/2/2/2')
   }))
+
+test('deletes name a uid, and new owners a version: another object may have the name, or other owners, meanwhile', async () => {
+  const clock = new FakeClock({
+    settle: async () => {
+      for (let turn = 0; turn < 50; turn++) await nextTurn()
+    },
+  })
+  const server = new ApiServer({ clock })
+  const requests: string[] = []
+  const transport: Transport = (request) => {
+    const kind = request.path.split('/').at(-2)
+    const { preconditions, metadata } = JSON.parse(request.body as string || '{}') as {
+      readonly preconditions?: object
+      readonly metadata?: { readonly ownerReferences?: unknown; readonly resourceVersion?: string }
+    }
+    if (request.method === 'DELETE') requests.push(`${kind} ${Object.keys(preconditions ?? {}).join()}`)
+    if (request.method === 'PATCH' && metadata?.ownerReferences) {
+      requests.push(`${kind} ${Object.keys(metadata).join()}`)
+    }
+    return server.handle(request)
+  }
+  const { client } = new Cluster({ name: 'test', transport: server.handle, clock })
+  const script = new PodScript(() => clock.now())
+  const stop = new AbortController()
+  const running = new Workloads({ transport, clock, log: silentLog, script, times: TIMES }).start(stop.signal)
+  const { spec } = template('web:1', { restartPolicy: 'Never' })
+  const jobTemplate = { spec: { template: { spec } } }
+  const own = { selector: { matchLabels: labels }, revisionHistoryLimit: 0 }
+  await client.create(Deployment, web(1, 'web:1', { revisionHistoryLimit: 0 }))
+  const daemonLabels = { app: 'daemon' }
+  await client.create(Pod, { ...pod('extra'), metadata: { ...ref('extra'), labels: daemonLabels } })
+  const daemon = { labels: daemonLabels, annotations: { note: 'a' }, finalizers: ['test/held'] }
+  await client.create(DaemonSet, {
+    metadata: ref('daemon'),
+    spec: { selector: { matchLabels: daemonLabels }, template: { ...template('web:1'), metadata: daemon } },
+  })
+  // Another port needs another slice.
+  const containers = [{ name: 'web', image: 'web:1', ports: [{ name: 'a', containerPort: 1 }] }]
+  const setTemplate = { ...template('web:1'), spec: { containers } }
+  const resources = { requests: { storage: '1Gi' } }
+  const volumes = {
+    volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'], resources } }],
+    persistentVolumeClaimRetentionPolicy: { whenScaled: 'Delete' },
+  }
+  await client.create(StatefulSet, { metadata: ref('set'), spec: { ...own, ...volumes, template: setTemplate } })
+  await client.create(CronJob, {
+    metadata: ref('tick'),
+    spec: { schedule: '* * * * *', successfulJobsHistoryLimit: 0, jobTemplate },
+  })
+  await client.create(Job, { metadata: ref('a'), spec: { ...jobTemplate.spec, ttlSecondsAfterFinished: 0 } })
+  await client.create(Service, {
+    metadata: ref('web'),
+    spec: { selector: labels, ports: [{ port: 80, targetPort: 'a' }] },
+  })
+  const annotations = { 'kubernetes.io/service-account.name': 'none' }
+  const type = 'kubernetes.io/service-account-token'
+  await client.create(Secret, { metadata: { ...ref('token'), annotations }, type })
+  await clock.advance(90_000)
+  const daemons = await client.list(Pod, { labels: daemonLabels })
+  assert.deepEqual(daemons.map(({ metadata: { annotations, finalizers } }) => ({ annotations, finalizers })), [
+    { annotations: daemon.annotations, finalizers: daemon.finalizers },
+  ])
+  await client.apply(Deployment, web(1, 'web:2', { revisionHistoryLimit: 0 }))
+  await client.patch(StatefulSet, ref('set'), { merge: { spec: { template: template('web:2') } } })
+  await clock.advance(90_000)
+  await client.patch(StatefulSet, ref('set'), { merge: { spec: { replicas: 0 } } })
+  for (const image of ['web:2', 'web:1']) {
+    await client.patch(DaemonSet, ref('daemon'), { merge: { spec: { template: { spec: template(image).spec } } } })
+    await clock.advance(1000)
+  }
+  const revisions = (await client.list(ControllerRevision, { labels: daemonLabels })).map(({ revision }) => revision)
+  assert.deepEqual(revisions.toSorted(), [2, 3], 'a template that comes back is the newest')
+  await clock.advance(90_000)
+  stop.abort()
+  await clock.advance(1000)
+  await running
+  assert.deepEqual([...new Set(requests)].toSorted(), [
+    ...['controllerrevisions uid', 'endpointslices uid', 'jobs uid'],
+    'persistentvolumeclaims ownerReferences,resourceVersion',
+    'pods ownerReferences,resourceVersion',
+    ...['pods uid', 'replicasets uid', 'secrets uid'],
+  ])
+})

@@ -1,0 +1,47 @@
+/** Manifests that are applied again: what is pending, of which file and cluster, and what is reported. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from 'kubeloop/apiserver'
+import { FakeClock } from 'kubeloop/testing'
+import { ManifestApplier } from '../../lib/cli/api/apply.ts'
+import type { DevEvent } from '../../lib/cli/api/events.ts'
+import { Api } from '../../lib/client/api.ts'
+
+const map = (name: string, namespace = 'default', data = '1') => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data: { data } },
+})
+const { signal } = new AbortController()
+
+test('a saved manifest takes the place of its own objects alone, and the others stay pending', async () => {
+  const apis = new Map(['', 'west'].map((name) => [name, new Api({ transport: new ApiServer().handle })]))
+  const events: DevEvent[] = []
+  const applier = new ManifestApplier([
+    { name: 'a.yaml', objects: [map('a'), map('lost', 'none')] },
+    { name: 'a.yaml', cluster: 'west', objects: [map('west', 'none')] },
+    { name: 'b.yaml', objects: [map('b', 'none')] },
+  ], { apiOf: (cluster = '') => apis.get(cluster), clock: new FakeClock(), report: (event) => void events.push(event) })
+  const taken = (): string[] =>
+    events.splice(0).map((event) =>
+      event.kind === 'applied'
+        ? `${event.result} ${event.object}`
+        : `problem ${/ConfigMap "?(?:\w+\/)?(\w+)/.exec('message' in event ? event.message : '')?.[1]}`
+    )
+  const save = async (started: boolean, ...objects: ReturnType<typeof map>[]): Promise<string[]> => {
+    await applier.reapply([{ name: 'a.yaml', objects }], { started }, signal)
+    return taken()
+  }
+  assert.deepEqual(await save(false, map('a'), map('lost', 'none')), [])
+  await applier.apply(signal)
+  assert.deepEqual(taken(), ['problem west', 'problem b', 'created ConfigMap default/a', 'problem lost'])
+  assert.deepEqual(await save(true, map('a', 'default', '2'), map('c')), [
+    ...['changed ConfigMap default/a', 'created ConfigMap default/c'],
+  ])
+  assert.deepEqual(await save(true, map('a', 'default', '3'), map('c')), ['changed ConfigMap default/a'])
+  const unchanged = ['unchanged ConfigMap default/a', 'unchanged ConfigMap default/c']
+  assert.deepEqual(await save(true, map('a', 'default', '3'), map('c')), unchanged)
+  await applier.apply(signal)
+  assert.deepEqual(taken(), ['problem west', 'problem b'])
+  assert.deepEqual(applier.manifests.map(({ name, cluster }) => `${cluster}/${name}`), [
+    ...['west/a.yaml', 'undefined/b.yaml', 'undefined/a.yaml'],
+  ])
+})
