@@ -7,6 +7,7 @@ import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { bodyOf, refusal, silence } from '../client/transports.ts'
 import {
+  alone,
   candidate,
   holderOn,
   leading,
@@ -69,9 +70,8 @@ test('renewing is one PUT per period and no GET; acquireTime and transitions sta
 })
 
 test("another's Lease is acquired if it has not changed for its own duration since it was first seen, however old it looks", async () => {
-  const { clock, server } = setup()
+  const { clock, server, a } = alone()
   await createLease(server, { ...held, leaseDurationSeconds: 30, renewTime: '2020-01-01T00:00:00.000000Z' })
-  const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(29_999)
   assert.deepEqual([a.leads, a.elector.isLeader], [0, false])
@@ -206,8 +206,7 @@ test('the pause between tries does not exceed the deadline', async () => {
 })
 
 test('a lost race is logged at debug; a refusal is a warning, and is retried', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, a } = alone()
   const refusals = [
     refusal(409, 'AlreadyExists'),
     refusal(409, 'Conflict'),
@@ -287,8 +286,7 @@ test('a release without a response ends at the renew deadline, with a warning', 
 })
 
 test("a lease is kept while the leader's work has not ended", async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, server, a } = alone()
   a.start({ mayRelease: () => false })
   await clock.advance(1000)
   a.network.take()
@@ -299,9 +297,8 @@ test("a lease is kept while the leader's work has not ended", async () => {
 })
 
 test('a stopped follower ends at once and writes nothing', async () => {
-  const { clock, server } = setup()
+  const { clock, server, a } = alone()
   await createLease(server, held)
-  const a = candidate(server, clock, 'a')
   a.start()
   await clock.advance(5000)
   a.network.take()
@@ -313,8 +310,7 @@ test('a stopped follower ends at once and writes nothing', async () => {
 })
 
 test('a stopped follower that lost a race releases nothing', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, server, a } = alone()
   a.network.intercept = async (request, next) => {
     if (request.method === 'POST') await createLease(server, held)
     return await next(request)
@@ -413,8 +409,7 @@ function later(clock: Clock, ms: number, answer: Promise<HttpResponse>): Promise
 }
 
 test('a missing Deno permission ends the election instead of being retried for ever', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, a } = alone()
   const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', {
     phase: 'connect',
     code: 'NotCapable',
@@ -438,8 +433,7 @@ const SAID =
   `Cannot acquire lease "default/lock": Cannot get Lease "default/lock": ${FORBIDDEN}; ${LACKS}; trying again`
 
 test('a missing rule for leases is logged once, with the rule, and again after a success', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, server, a } = alone()
   const warned = (): string[] => a.lines.splice(0).filter((line) => line.startsWith('warn'))
   const forbid = (): Promise<HttpResponse> => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
   await createLease(server, held)
@@ -471,8 +465,7 @@ test('a missing rule for leases is logged once, with the rule, and again after a
 })
 
 test('a missing rule for leases is logged again while it stays, less and less often', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, a } = alone()
   a.network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
   a.start()
   const at: number[] = []
@@ -487,8 +480,7 @@ test('a missing rule for leases is logged again while it stays, less and less of
 })
 
 test('check logs a refusal before the election, which does not log it again', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, a } = alone()
   const never = new AbortController().signal
   await a.elector.check(never)
   assert.deepEqual(

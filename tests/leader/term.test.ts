@@ -11,6 +11,7 @@ import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import {
+  alone,
   type Candidate,
   candidate,
   holderOn,
@@ -38,8 +39,7 @@ async function onHost(forMs: number): Promise<{ clock: FakeClock; host: Host; a:
 }
 
 test('the fence before the start is that of the first term; the next start has another', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, a } = alone()
   const first = a.elector.fence
   assert.throws(() => first.check(), /this process does not hold it yet$/)
   let given: Fence | undefined
@@ -80,8 +80,7 @@ test('the fence of a start that never led falls at its end', async () => {
 })
 
 test("the end of a term aborts writes of the leader's clients, not of others or of the elector", async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, server, a } = alone()
   const network = recorder(server)
   const api = new Api({ transport: network.transport })
   const leaders = api.fenced(a.elector.fence)
@@ -126,8 +125,7 @@ test('a check of the fence after a suspension ends the term at once, before the 
 
 test('a lease is kept while a write is open, or shortly after one got no response', async () => {
   for (const [how, keeps] of [['open', true], ['lost', true], ['lost long ago', false], ['answered', false]] as const) {
-    const { clock, server } = setup()
-    const a = candidate(server, clock, 'a')
+    const { clock, server, a } = alone()
     const network = recorder(server)
     const api = new Api({ transport: network.transport }).fenced(a.elector.fence)
     a.start()
