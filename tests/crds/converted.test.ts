@@ -194,14 +194,6 @@ test('a replica that does not lead leaves the address of a webhook, and the lead
   await installCrds([defineResource({ ...common, kind: 'Page', version: 'v1', spec: z.object({}) })], before, never)
 })
 
-test('a webhook that converts is left when the hub is added', async () => {
-  const { after, outline, stored, api } = await released([Old])
-  await api.patch(TARGET, 'merge', { spec: { conversion: webhook('https://other.example/convert') } }, {})
-  await createCrds([Hub], after, never)
-  assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
-  assert.deepEqual((await stored()).spec.conversion, webhook('https://other.example/convert'))
-})
-
 test('a webhook that does not convert is replaced by any replica: without a cache, no leader could be elected', async () => {
   for (const [code, reason] of [[500, ''], [429, 'TooManyRequests']] as const) {
     const { after, stored, network, writes } = setup(webhook('https://new.example/convert'))

@@ -117,20 +117,6 @@ test('the configurations name the paths, the URL and the CA, and are deleted wit
   })
 })
 
-test('a certificate in a folder is served, and the ca.crt beside it is in the configurations', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
-  const authority = await createAuthority()
-  await writePair(folder, authority)
-  try {
-    await running(sites({ webhooks: { port: 0, certs: folder } }), PORT, async ({ client, mutating }) => {
-      assert.equal(atob(String((await mutating()).webhooks![0]!.clientConfig.caBundle)), authority.ca)
-      assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
-    })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
-
 test('a start without a certificate says what was looked for, and the two ways to get one; nothing is installed', async () => {
   const { handle } = new ApiServer()
   const folder = join(tmpdir(), 'kubeloop-no-certs')
@@ -238,14 +224,6 @@ for (const [what, isInPod, webhooks, { mode = 'stated', ...options }, delayMs] o
     await assert.rejects(server.check())
   })
 }
-
-test('without webhooks there is no server', async () => {
-  const app = operator({ name: 'plain' }).controllerFor(ConfigMap).reconcile(async () => {})
-  await running(app, {}, async ({ parts, events }) => {
-    assert.equal(parts.webhooks, undefined)
-    assert.deepEqual(events.filter((event) => event.includes('webhook')), [])
-  })
-})
 
 test('a refinement that no admission checks is refused at the start', async () => {
   const Limits = defineResource({
@@ -578,27 +556,6 @@ test('a version becomes narrower although the address of the last run does not a
   await running(app, { handle }, async ({ client }) => {
     assert.deepEqual((await client.get(Narrow, at('a').metadata))?.spec, { host: 'b.dev added' })
   })
-})
-
-test('a start causes no warning of a deprecated version', () => {
-  const Deprecated = defineResource({
-    ...names,
-    version: 'v1alpha1',
-    deprecated: true,
-    spec: z.object({ host: z.string() }),
-  })
-  const app = operator({ name: 'sites', crds: 'install' }).convert(Deprecated, Site, {
-    up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
-    down: ({ spec }) => ({ spec: { host: spec.hosts[0] ?? '' } }),
-  })
-  const listed: string[] = []
-  const { handle } = new ApiServer()
-  return running(app, {
-    transport: (request) => {
-      listed.push(request.path)
-      return handle(request)
-    },
-  }, async () => assert.deepEqual(listed.filter((path) => path.includes('v1alpha1')), []))
 })
 
 test('a self-made certificate lives as long as is stated, and lives that cannot be kept are refused at the start', async () => {

@@ -725,22 +725,6 @@ test('CRDs are installed only where their kinds are owned or watched', async () 
   ]])
 })
 
-test('a leader that cannot renew is not healthy', async () => {
-  const { clock, ahead, skip } = skippingClock()
-  const app = operator({ name: 'x', health: 0, leaderElection: true }).add('task', ({ signal }) => aborted(signal))
-  const s = await starting(app, { clock, ahead, serves: true })
-  const { health, manager } = s.parts!
-  await manager.elected
-  const ask = async (): Promise<number> => (await health!.fetch(new Request('http://localhost/healthz/leader'))).status
-  assert.equal(await ask(), 200)
-  // Stuck for longer than the lease lasts, and no timer has fired yet.
-  skip(16_000)
-  const status = await ask()
-  await clock.advance(60_000)
-  await s.stop()
-  assert.equal(status, 500)
-})
-
 test('the configuration of a cluster is resolved at each start, unless the start replaces it', async () => {
   let asked = 0
   const app = operator({ name: 'x', crds: 'ignore' })
