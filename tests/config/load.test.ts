@@ -138,37 +138,6 @@ test('in a pod: the service account, its namespace, and an IPv6 address in brack
   }
 })
 
-test('YAML in flow style is read with any indentation, and "<<" merges, as in kubectl', async () => {
-  const flow = `{apiVersion: v1, current-context: a,
-contexts: [{name: a, context: {cluster: a, user: a}},
-  {name: b, context: {
-    cluster: a, user: a, namespace: b
-}}],
-clusters: [{name: a, cluster: {server: https://a:6443}}], users: [{name: a, user: {token: x}}]
-}`
-  const { cluster } = await loadConfig({
-    environment: fakeEnvironment({ files: { f: flow } }),
-    kubeconfig: 'f',
-    context: 'b',
-  })
-  assert.deepEqual([cluster.server, cluster.namespace, (await cluster.credentials!()).token], [
-    'https://a:6443',
-    'b',
-    'x',
-  ])
-  const merging = `current-context: b
-contexts:
-- { name: a, context: &c { cluster: a } }
-- name: b
-  context:
-    <<: *c
-    namespace: b
-clusters: [{ name: a, cluster: { server: "https://a:6443" } }]
-`
-  const merged = await loadConfig({ environment: fakeEnvironment({ files: { f: merging } }), kubeconfig: 'f' })
-  assert.deepEqual([merged.cluster.server, merged.cluster.namespace], ['https://a:6443', 'b'])
-})
-
 test('in a pod: token and CA are read again after a minute, and at once after a 401', async () => {
   const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
   const { cluster } = await loadConfig({ environment })
