@@ -7,7 +7,7 @@ import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { Api } from '../../lib/client/api.ts'
-import { type LoopBatch, type Notice, NOTICE_PATH } from '../../lib/cli/dev/session.ts'
+import { type DevSettings, type LoopBatch, type Notice, NOTICE_PATH } from '../../lib/cli/dev/session.ts'
 import { prepareOperator } from '../../lib/cli/dev/child/operator.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { openLoop } from '../../lib/cli/dev/child/loop.ts'
@@ -34,15 +34,21 @@ const session: HttpResponse = {
   },
 }
 
+const settings: DevSettings = { pretty: false, file: 'op.ts', elects: false, webhookPort: 1234, monitoringPort: 4321 }
+
 /** Prepares an operator whose session gets this answer, and returns its options and the requests of the session. */
-async function prepared(answer = session, change: Partial<Parameters<typeof prepareOperator>[0]> = {}) {
+async function prepared(
+  answer = session,
+  change: Partial<Parameters<typeof prepareOperator>[0]> = {},
+  as?: string,
+) {
   const requests: HttpRequest[] = []
   let closed = 0
   const connection = Object.assign((request: HttpRequest) => (requests.push(request), Promise.resolve(answer)), {
     close: () => void closed++,
   })
   const given = { description, cluster, connection, log: silentLog, ...change }
-  return { requests, ...await prepareOperator(given, false), closed }
+  return { requests, ...await prepareOperator(given, { ...settings, as }), closed }
 }
 
 for (
@@ -56,36 +62,32 @@ for (
     assert.deepEqual([options.crds, closed], [{ mode: 'install', narrow }, narrow ? 0 : 1])
     assert.deepEqual([options.leaderElection, options.serves, options.cluster, options.fieldValidation], [
       false,
-      false,
+      true,
       cluster,
       'Strict',
     ])
+    assert.deepEqual(options.webhooks, { port: 1234 })
   })
 }
 
 test('health and metrics are served on one port of this machine; other servers listen as they are', async () => {
-  process.env['KUBELOOP_MONITORING_PORT'] = '4321'
   const lines: string[] = []
-  try {
-    for (const named of [['health', 'metrics'], ['health'], []]) {
-      const { options } = await prepared(session, { log: recordingLog(lines) })
-      assert.deepEqual([options.serves, options.needsMetrics], [true, false])
-      const serverOf = (name: string) => new Server({ name, address: ':1', fetch: () => new Response(name) })
-      const added: Server[] = []
-      assert.ok(options.listens!(serverOf('own')))
-      assert.ok(options.listens!({ name: 'metrics of the caches', start: async () => {} }))
-      for (const name of named) assert.equal(options.listens!(serverOf(name)), false)
-      options.onAssembled!({ manager: { add: (server: Server) => void added.push(server) } } as never)
-      assert.equal(added.length, named.length > 0 ? 1 : 0)
-      const get = async (path: string) => await (await added[0]!.fetch(new Request(`http://localhost${path}`))).text()
-      if (named.length === 0) continue
-      const metrics = named.includes('metrics') ? 'metrics' : 'there is no metrics\n'
-      const expected = ['health', 'health', metrics, metrics, 'there is no profiling\n']
-      const paths = ['/readyz', '/healthz/ping', '/metrics', '/beside/them', '/debug/pprof/']
-      assert.deepEqual(await Promise.all(paths.map(get)), expected)
-    }
-  } finally {
-    delete process.env['KUBELOOP_MONITORING_PORT']
+  for (const named of [['health', 'metrics'], ['health'], []]) {
+    const { options } = await prepared(session, { log: recordingLog(lines) })
+    assert.deepEqual([options.serves, options.needsMetrics], [true, false])
+    const serverOf = (name: string) => new Server({ name, address: ':1', fetch: () => new Response(name) })
+    const added: Server[] = []
+    assert.ok(options.listens!(serverOf('own')))
+    assert.ok(options.listens!({ name: 'metrics of the caches', start: async () => {} }))
+    for (const name of named) assert.equal(options.listens!(serverOf(name)), false)
+    options.onAssembled!({ manager: { add: (server: Server) => void added.push(server) } } as never)
+    assert.equal(added.length, named.length > 0 ? 1 : 0)
+    const get = async (path: string) => await (await added[0]!.fetch(new Request(`http://localhost${path}`))).text()
+    if (named.length === 0) continue
+    const metrics = named.includes('metrics') ? 'metrics' : 'there is no metrics\n'
+    const expected = ['health', 'health', metrics, metrics, 'there is no profiling\n']
+    const paths = ['/readyz', '/healthz/ping', '/metrics', '/beside/them', '/debug/pprof/']
+    assert.deepEqual(await Promise.all(paths.map(get)), expected)
   }
   assert.deepEqual(lines, [
     'info http://127.0.0.1:4321 has /readyz, /metrics',
@@ -119,32 +121,27 @@ test('as a ServiceAccount the operator has its token in each cluster and its nam
     },
   })
   const tokens = { '': 'a', west: 'b' }
-  try {
-    for (const [as, namespace, name] of [['*', 'x-system', 'x'], ['team/op', 'team', 'op']] as const) {
-      process.env['KUBELOOP_AS'] = as
-      const { options, requests } = await prepared(answered({ tokens }), { description, cluster: admin })
-      const { account } = JSON.parse(String(requests[0]?.body))
-      assert.deepEqual([account.namespace, account.name, account.manifests.length], [namespace, name, 2])
-      const origin = { identity: `the ServiceAccount "${namespace}/${name}"` }
-      assert.deepEqual(options.cluster, { server: admin.server, ca: 'CA', token: 'a', namespace, origin })
-      assert.deepEqual([options.clusters?.['west']?.token, options.clusters?.['west']?.server], [
-        'b',
-        'https://127.0.0.1:1/clusters/west',
-      ])
-    }
-    for (
-      const [answer, why] of [[refusal(404, 'NotFound'), 'is not that of kubeloop dev'], [
-        answered({ refused: 'no' }),
-        'no',
-      ]] as const
-    ) {
-      await assert.rejects(
-        prepared(answer),
-        new RegExp(`^ConfigError: Cannot run as the ServiceAccount "team/op": .*${why}`),
-      )
-    }
-  } finally {
-    delete process.env['KUBELOOP_AS']
+  for (const [as, namespace, name] of [['', 'x-system', 'x'], ['team/op', 'team', 'op']] as const) {
+    const { options, requests } = await prepared(answered({ tokens }), { description, cluster: admin }, as)
+    const { account } = JSON.parse(String(requests[0]?.body))
+    assert.deepEqual([account.namespace, account.name, account.manifests.length], [namespace, name, 2])
+    const origin = { identity: `the ServiceAccount "${namespace}/${name}"` }
+    assert.deepEqual(options.cluster, { server: admin.server, ca: 'CA', token: 'a', namespace, origin })
+    assert.deepEqual([options.clusters?.['west']?.token, options.clusters?.['west']?.server], [
+      'b',
+      'https://127.0.0.1:1/clusters/west',
+    ])
+  }
+  for (
+    const [answer, why] of [[refusal(404, 'NotFound'), 'is not that of kubeloop dev'], [
+      answered({ refused: 'no' }),
+      'no',
+    ]] as const
+  ) {
+    await assert.rejects(
+      prepared(answer, {}, 'team/op'),
+      new RegExp(`^ConfigError: Cannot run as the ServiceAccount "team/op": .*${why}`),
+    )
   }
 })
 

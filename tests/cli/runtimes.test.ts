@@ -59,7 +59,7 @@ test('the launcher has the same oldest version', () => {
 const launch = {
   file: '/w/a.ts',
   preload: '/k/preload.js',
-  variables: ['KUBELOOP_FILE', 'KUBECONFIG'],
+  variables: ['KUBELOOP_DEV', 'KUBECONFIG'],
   server: '127.0.0.1:1234',
   webhooks: '127.0.0.1:5',
   monitoring: '127.0.0.1:6',
@@ -76,7 +76,7 @@ test('each runtime loads the preloaded module before the file', () => {
 const NEEDED = [
   '--allow-net=127.0.0.1:1234,127.0.0.1:5,127.0.0.1:6',
   '--allow-read=.',
-  '--allow-env=KUBECONFIG,KUBELOOP_FILE,KUBELOOP_LOG',
+  '--allow-env=KUBECONFIG,KUBELOOP_DEV,KUBELOOP_LOG',
   '--allow-sys=hostname',
 ]
 const denoFlags = (passed: readonly string[]): string[] =>

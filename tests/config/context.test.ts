@@ -339,17 +339,6 @@ test('errors about broken documents do not quote them', async () => {
   }
 })
 
-test('an unreadable file is an error with the reason', async () => {
-  const environment = {
-    ...fakeEnvironment(),
-    readText: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })),
-  }
-  await assert.rejects(
-    loadConfig({ kubeconfig: '/k', environment }),
-    (error) => error instanceof ConfigError && /Cannot read kubeconfig \/k: permission denied/.test(error.message),
-  )
-})
-
 test('the origin of a cluster has the user, and the fields that are files', async () => {
   assert.deepEqual((await load({}, { token: 'secret' })).origin, {
     identity: 'user "u" of context "dev" in /etc/kube/config',

@@ -95,13 +95,13 @@ test('a KUBECONFIG without an existing file is an error, without a fallback', as
 })
 
 test('a kubeconfig that cannot be read is not taken for a missing one', async () => {
-  for (const variables of [{ KUBECONFIG: '/a:/b' }, { HOME: '/h' }]) {
+  for (const [variables, path] of [[{ KUBECONFIG: '/a:/b' }], [{ HOME: '/h' }], [{}, '/a']] as const) {
     const fake = fakeEnvironment({ variables, files: { '/b': kubeconfig('b') } })
     const closed = /^(?:\/a|\/h\/\.kube\/config)$/
     const readText = (file: string): Promise<string> =>
       closed.test(file) ? Promise.reject(Object.assign(new Error('closed'), { code: 'EACCES' })) : fake.readText(file)
     await assert.rejects(
-      loadConfig({ environment: { ...fake, readText } }),
+      loadConfig({ environment: { ...fake, readText }, ...(path && { kubeconfig: path }) }),
       /^ConfigError: Cannot read kubeconfig \/(?:a|h\/\.kube\/config): permission denied$/,
     )
   }
@@ -136,37 +136,6 @@ test('in a pod: the service account, its namespace, and an IPv6 address in brack
     assert.equal((await loadConfig({ environment })).cluster.proxy, 'http://corp:3128')
     delete environment.variables[name]
   }
-})
-
-test('YAML in flow style is read with any indentation, and "<<" merges, as in kubectl', async () => {
-  const flow = `{apiVersion: v1, current-context: a,
-contexts: [{name: a, context: {cluster: a, user: a}},
-  {name: b, context: {
-    cluster: a, user: a, namespace: b
-}}],
-clusters: [{name: a, cluster: {server: https://a:6443}}], users: [{name: a, user: {token: x}}]
-}`
-  const { cluster } = await loadConfig({
-    environment: fakeEnvironment({ files: { f: flow } }),
-    kubeconfig: 'f',
-    context: 'b',
-  })
-  assert.deepEqual([cluster.server, cluster.namespace, (await cluster.credentials!()).token], [
-    'https://a:6443',
-    'b',
-    'x',
-  ])
-  const merging = `current-context: b
-contexts:
-- { name: a, context: &c { cluster: a } }
-- name: b
-  context:
-    <<: *c
-    namespace: b
-clusters: [{ name: a, cluster: { server: "https://a:6443" } }]
-`
-  const merged = await loadConfig({ environment: fakeEnvironment({ files: { f: merging } }), kubeconfig: 'f' })
-  assert.deepEqual([merged.cluster.server, merged.cluster.namespace], ['https://a:6443', 'b'])
 })
 
 test('in a pod: token and CA are read again after a minute, and at once after a 401', async () => {

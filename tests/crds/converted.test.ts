@@ -105,6 +105,15 @@ function setup(conversion: CustomResourceConversion | undefined = webhook()): Se
   }
 }
 
+/** A cluster with the definitions of a release, whose requests and lines begin after that. */
+async function released(kinds: readonly DefinedResource[], conversion?: CustomResourceConversion): Promise<Setup> {
+  const made = setup(conversion)
+  await installCrds(kinds, kinds.includes(Hub) ? made.after : made.before, never)
+  made.writes()
+  made.lines.length = 0
+  return made
+}
+
 const schemaOf = ({ definition }: DefinedResource): unknown => definition.crd.spec.versions[0]!.schema.openAPIV3Schema
 
 test('a missing CRD is created with the conversion and the hub as the stored version, by any replica', async () => {
@@ -119,8 +128,7 @@ test('a missing CRD is created with the conversion and the hub as the stored ver
 })
 
 test('beside an old leader, a new replica adds the hub: readable by conversion, not writable, and not stored', async () => {
-  const { before, after, outline, stored, writes } = setup()
-  await installCrds([Old], before, never)
+  const { after, outline, stored, writes } = await released([Old])
   await createCrds([Hub], after, never)
   assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
   const { spec, status } = await stored()
@@ -140,8 +148,7 @@ test('beside an old leader, a new replica adds the hub: readable by conversion, 
 })
 
 test('the new leader stores the hub, makes it writable, and keeps the old version', async () => {
-  const { before, after, outline, stored, writes, lines } = setup()
-  await installCrds([Old], before, never)
+  const { after, outline, stored, writes, lines } = await released([Old])
   await createCrds([Hub], after, never)
   lines.length = 0
   await installCrds([Hub], after, never)
@@ -157,8 +164,7 @@ test('the new leader stores the hub, makes it writable, and keeps the old versio
 })
 
 test('an old replica that leads again cannot remove a hub in which objects may be stored', async () => {
-  const { before, after, outline } = setup()
-  await installCrds([Old], before, never)
+  const { before, after, outline } = await released([Old])
   await installCrds([Hub], after, never)
   for (const prepare of [createCrds, installCrds]) {
     await assert.rejects(
@@ -170,8 +176,7 @@ test('an old replica that leads again cannot remove a hub in which objects may b
 })
 
 test('a new replica adds a hub again that an old leader removed before anything was stored in it', async () => {
-  const { before, after, outline } = setup()
-  await installCrds([Old], before, never)
+  const { before, after, outline } = await released([Old])
   await createCrds([Hub], after, never)
   await installCrds([Old], before, never)
   assert.deepEqual(await outline(), ['v1alpha1 stored'])
@@ -187,15 +192,6 @@ test('a replica that does not lead leaves the address of a webhook, and the lead
   await installCrds([Hub], after, never)
   assert.deepEqual((await stored()).spec.conversion, webhook('https://new.example/convert', 'bmV3'))
   await installCrds([defineResource({ ...common, kind: 'Page', version: 'v1', spec: z.object({}) })], before, never)
-})
-
-test('a webhook that converts is left when the hub is added', async () => {
-  const { before, after, outline, stored, api } = setup()
-  await installCrds([Old], before, never)
-  await api.patch(TARGET, 'merge', { spec: { conversion: webhook('https://other.example/convert') } }, {})
-  await createCrds([Hub], after, never)
-  assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
-  assert.deepEqual((await stored()).spec.conversion, webhook('https://other.example/convert'))
 })
 
 test('a webhook that does not convert is replaced by any replica: without a cache, no leader could be elected', async () => {
@@ -249,10 +245,8 @@ test('objects are read until one needs the webhook, if the version in which it i
 })
 
 test('certificates that another writer injected are kept', async () => {
-  const { after, stored, api, writes } = setup()
-  await installCrds([Hub], after, never)
+  const { after, stored, api, writes } = await released([Hub])
   await api.patch(TARGET, 'merge', { spec: { conversion: webhook(undefined, 'Y2E=') } }, {})
-  writes()
   await installCrds([Hub], after, never)
   assert.deepEqual([(await stored()).spec.conversion, writes()], [webhook(undefined, 'Y2E='), []])
   await installCrds([Hub], { ...after, conversion: webhook('https://moved.example/convert') }, never)
@@ -292,8 +286,7 @@ test('a version that is switched off is served again, unless it is defined as no
 })
 
 test('a replica that does not lead serves again only what its own caches need', async () => {
-  const { after, outline, api } = setup()
-  await installCrds([Hub], after, never)
+  const { after, outline, api } = await released([Hub])
   const Page = defineResource({ ...common, kind: 'Page', version: 'v1alpha1', spec: z.object({}) })
   const takeOut = (at: number) =>
     api.patch(TARGET, 'json', [{ op: 'replace', path: `/spec/versions/${at}/served`, value: false }], {})
@@ -313,8 +306,10 @@ test('a replica that does not lead serves again only what its own caches need', 
 test('an installation that is refused leaves the address of the conversion, whether that converts or not', async () => {
   const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no such host'
   for (const converts of [true, false]) {
-    const { before, after, create, stored, network, writes } = setup(webhook('https://new.example/convert'))
-    await installCrds([Old], before, never)
+    const { after, create, stored, network, writes } = await released(
+      [Old],
+      webhook('https://new.example/convert'),
+    )
     await create('a', 7)
     await installCrds([Hub], { ...after, conversion: webhook('https://old.example/convert', 'Y2E=') }, never)
     const { spec } = await stored()
@@ -332,7 +327,7 @@ test('an installation that is refused leaves the address of the conversion, whet
 })
 
 /** A release that has no conversion any more, in the namespace `here`. */
-const released = (dependencies: Setup['before']): Setup['before'] => ({
+const unconverted = (dependencies: Setup['before']): Setup['before'] => ({
   ...dependencies,
   leftovers: { namespace: 'here', hasWebhooks: true },
 })
@@ -358,23 +353,22 @@ for (const [whose, conversion, fieldManager, isOwn] of LEFT) {
     const { before, after, stored, lines } = setup(conversion)
     await installCrds([Hub], { ...after, fieldManager }, never)
     lines.length = 0
-    await verifyCrds([Hub], released(before), never)
+    await verifyCrds([Hub], unconverted(before), never)
     const command =
       `kubectl patch crd sites.example.com --type json -p '[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'`
     assert.deepEqual(lines.map((line) => line.includes(command)), isOwn ? [true] : [])
-    await createCrds([Hub], released(before), never)
+    await createCrds([Hub], unconverted(before), never)
     assert.deepEqual((await stored()).spec.conversion, conversion, 'it converts')
     await installCrds([Hub], { ...before }, never)
     assert.deepEqual((await stored()).spec.conversion, conversion, 'in another cluster, nothing is its own')
-    await installCrds([Hub], released(before), never)
+    await installCrds([Hub], unconverted(before), never)
     assert.deepEqual((await stored()).spec.conversion, isOwn ? { strategy: 'None' } : conversion)
   })
 }
 
 test('the release that first served a version can be rolled back, whether its conversion answers or not', async () => {
   for (const answers of [true, false]) {
-    const { before, after, create, outline, stored, network, lines } = setup()
-    await installCrds([Old], before, never)
+    const { before, after, create, outline, stored, network, lines } = await released([Old])
     await create('a', 7)
     // The version of the higher priority is not stored yet.
     const introduced = describeConversion(Hub, Old, { up: convert, down: convert })
@@ -388,8 +382,8 @@ test('the release that first served a version can be rolled back, whether its co
       return answer(200, { metadata: {}, items: [{ metadata, spec: { sizes: [7] } }] })
     }
     lines.length = 0
-    await createCrds([Old], released(before), never)
-    await installCrds([Old], released(before), never)
+    await createCrds([Old], unconverted(before), never)
+    await installCrds([Old], unconverted(before), never)
     assert.deepEqual(await outline(), ['v1alpha1 stored'])
     assert.deepEqual((await stored()).spec.conversion, { strategy: 'None' })
   }
@@ -404,7 +398,7 @@ test('any replica of a release without a conversion removes one that does not an
     request.path.startsWith('/apis/example.com/') && (await stored()).spec.conversion?.strategy === 'Webhook'
       ? refusal(500, '', {}, text)
       : await next(request)
-  await createCrds([Hub, Next], released(before), never)
+  await createCrds([Hub, Next], unconverted(before), never)
   assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 unserved', 'v2'])
   assert.deepEqual((await stored()).spec.conversion, { strategy: 'None' })
 })
@@ -421,8 +415,7 @@ test('conversions without a webhook server are refused before anything is writte
 })
 
 test('each version is checked for stored objects that its own new schema does not fit', async () => {
-  const { before, after, create, stored } = setup()
-  await installCrds([Old], before, never)
+  const { after, create, stored } = await released([Old])
   await create('a', 7)
   await installCrds([Hub], after, never)
   const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up, down: convert })] }
@@ -449,8 +442,7 @@ test('a version that is not served keeps its schema while objects may be stored 
   })
   const wide = z.object({ size: z.int().max(10), zone: z.string().optional() })
   const narrow = z.object({ size: z.int().max(10) })
-  const { before, after, create, stored, lines, api } = setup()
-  await installCrds([Old], before, never)
+  const { after, create, stored, lines, api } = await released([Old])
   await create('a', 7)
   await installCrds([Hub], { ...after, ...hidden(wide) }, never)
   const { spec } = await stored()
@@ -531,8 +523,7 @@ test('only versions are converted in which objects may be stored, by the convers
 })
 
 test('the check of stored objects waits 10 s for the conversion; one before the lease is left to the leader', async () => {
-  const { before, after, network } = setup()
-  await installCrds([Hub], after, never)
+  const { before, after, network } = await released([Hub])
   const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no endpoints available'
   network.intercept = only(/ \/apis\/example\.com\/v1alpha1\//, () => Promise.resolve(refusal(500, '', {}, text)))
   const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up, down: convert })] }
@@ -548,8 +539,7 @@ test('the check of stored objects waits 10 s for the conversion; one before the 
 })
 
 test('verify requires the conversion, and not its address', async () => {
-  const { before, after, api } = setup()
-  await installCrds([Old], before, never)
+  const { after, api } = await released([Old])
   await createCrds([Hub], after, never)
   await installCrds([Hub], after, never)
   await verifyCrds([Hub], { ...after, conversion: webhook('https://other.example') }, never)

@@ -7,6 +7,7 @@ import { ConfigMap } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { aborted } from '../../lib/async/abort.ts'
+import { Latch } from '../../lib/async/latch.ts'
 import { Api } from '../../lib/client/api.ts'
 import { jsonEqual } from '../../lib/core/equal.ts'
 import { messageOf } from '../../lib/core/errors.ts'
@@ -44,6 +45,8 @@ function site(
 
 const wide = site({ size: z.int().max(10) })
 const narrow = site({ size: z.int().max(5) })
+const ZONED = { size: z.int().max(10), zone: z.string().optional() }
+const zoned = site(ZONED)
 const page = defineResource({ group: 'example.com', version: 'v1', kind: 'Page', spec: z.object({}) })
 
 interface Stored {
@@ -80,6 +83,18 @@ function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}) {
       await api.create({ resource: wide, namespace: 'default', name }, { metadata, spec }, {})
     },
   }
+}
+
+/** A cluster with installed kinds, whose requests and lines begin after that. */
+async function installed(
+  kinds: readonly AnyResource[] = [wide],
+  over: Partial<Setup['dependencies']> = {},
+): Promise<Setup> {
+  const made = setup(over)
+  await installCrds(kinds, made.dependencies, never)
+  made.network.take()
+  made.lines.length = 0
+  return made
 }
 
 /** In memory, work proceeds only by promises and turns of the event loop. */
@@ -161,10 +176,8 @@ test('a missing CRD is created as defined, by any replica and by the leader', as
 })
 
 test('a replica that does not lead does not change a CRD that differs, and logs the difference', async () => {
-  const { dependencies, stored, lines } = setup()
-  await installCrds([site({ size: z.int().max(10), zone: z.string().optional() })], dependencies, never)
+  const { dependencies, stored, lines } = await installed([zoned])
   const before = await stored()
-  lines.length = 0
   await createCrds([wide], dependencies, never)
   assert.deepEqual(await stored(), before)
   assert.deepEqual(lines, [
@@ -173,15 +186,13 @@ test('a replica that does not lead does not change a CRD that differs, and logs 
 })
 
 test('the leader updates a CRD, and keeps what others added beside the versions', async () => {
-  const { dependencies, stored, lines, api } = setup()
-  await installCrds([site({ size: z.int() }, { shortNames: ['st'] })], dependencies, never)
+  const { dependencies, stored, lines, api } = await installed([site({ size: z.int() }, { shortNames: ['st'] })])
   const ca = {
     strategy: 'Webhook',
     webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://x.example', caBundle: 'Cg==' } },
   }
   const patch = { metadata: { labels: { chart: 'x' }, annotations: { by: 'helm' } }, spec: { conversion: ca } }
   await api.patch(TARGET, 'merge', patch, {})
-  lines.length = 0
   await installCrds([wide], dependencies, never)
   const { metadata, spec } = await stored()
   assert.deepEqual(spec, { ...wide.definition!.crd.spec, conversion: ca })
@@ -205,11 +216,8 @@ test('an annotation that the server requires for a group is kept', async () => {
 })
 
 test('a missing version is added by any replica, with the schema of the stored one', async () => {
-  const { dependencies, stored, network, api } = setup()
-  await installCrds([wide], dependencies, never)
-  network.take()
-  const later = { size: z.int().max(10), zone: z.string().optional() }
-  const both = [site(later), site(later, { version: 'v2' })]
+  const { dependencies, stored, network, api } = await installed()
+  const both = [zoned, site(ZONED, { version: 'v2' })]
   await createCrds(both, dependencies, never)
   const crd = await stored()
   assert.deepEqual(crd.spec.versions.map(({ name, served, storage }) => [name, served, storage]), [['v1', true, true], [
@@ -237,8 +245,7 @@ test('a missing version is added by any replica, with the schema of the stored o
 })
 
 test('a narrower schema is refused, and the objects that do not fit are named', async () => {
-  const { dependencies, stored, create } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, stored, create } = await installed()
   for (const [name, size] of Object.entries({ a: 7, b: 5, c: 10 })) await create(name, { size })
   const before = await stored()
   // A kind with the same version has another schema.
@@ -255,8 +262,7 @@ test('a narrower schema is refused, and the objects that do not fit are named', 
 })
 
 test('objects that may not be listed are named as the reason of a refused definition', async () => {
-  const { dependencies, network } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, network } = await installed()
   network.intercept = only(OF_SITES, () => Promise.resolve(refusal(403, 'Forbidden')))
   for (const narrowing of [false, true]) {
     await assert.rejects(
@@ -280,10 +286,8 @@ test('an object would lose a field that the new schema does not have, at any dep
 })
 
 test('with narrow, a narrower schema is installed, with a warning about the objects', async () => {
-  const { dependencies, stored, create, lines } = setup({ narrow: true })
-  await installCrds([wide], dependencies, never)
+  const { dependencies, stored, create, lines } = await installed([wide], { narrow: true })
   await create('a', { size: 7 })
-  lines.length = 0
   await installCrds([narrow], dependencies, never)
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(narrow)))
   assert.match(
@@ -295,8 +299,7 @@ test('with narrow, a narrower schema is installed, with a warning about the obje
 
 test('a version that goes is warned of if objects were written in it: the API server refuses each apply of them', async () => {
   const [old, next] = [wide, site({ size: z.int().max(10) }, { version: 'v2' })]
-  const { dependencies, create, lines, api, network } = setup()
-  await installCrds([old, next], dependencies, never)
+  const { dependencies, create, lines, api, network } = await installed([old, next])
   await create('a', { size: 3 })
   const metadata = at('b')
   await api.create({ resource: next, ...metadata }, { metadata, spec: { size: 3 } }, {})
@@ -312,22 +315,20 @@ test('a version that goes is warned of if objects were written in it: the API se
   const object = { apiVersion: 'example.com/v2', kind: 'Site', metadata: at('a'), spec: { size: 4 } }
   const apply = api.patch({ resource: next, ...at('a') }, 'apply', object, { fieldManager: 'x' })
   await assert.rejects(apply, /request to convert CR to an invalid group\/version: example\.com\/v1/)
-  const other = setup()
-  await installCrds([old, next], other.dependencies, never)
+  const other = await installed([old, next])
   await other.api.create({ resource: next, ...metadata }, { metadata, spec: { size: 3 } }, {})
   await installCrds([next], other.dependencies, never)
   assert.deepEqual(other.lines.filter((line) => line.startsWith('warn')), [])
 })
 
 test('objects are read only if the schema became narrower, page by page, and few are named', async () => {
-  const { dependencies, create, network } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, create, network } = await installed()
   for (let i = 0; i < 1001; i++) await create(`n${String(i).padStart(4, '0')}`, { size: 6 })
   const lists = (): string[] =>
     network.requests.map(({ path }) => path).filter((path) =>
       path.startsWith(SITES) && !path.includes('limit=1') || path.includes('limit=500')
     )
-  await installCrds([site({ size: z.int().max(20), zone: z.string().optional() })], dependencies, never)
+  await installCrds([site({ ...ZONED, size: z.int().max(20) })], dependencies, never)
   assert.deepEqual(lists(), [])
   let turns = 0
   let isDone = false
@@ -348,8 +349,7 @@ test('objects are read only if the schema became narrower, page by page, and few
 })
 
 test('another scope is refused on every replica', async () => {
-  const { dependencies } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies } = await installed()
   const other = site({ size: z.int() }, { cluster: true })
   for (const prepare of [createCrds, installCrds]) {
     await assert.rejects(
@@ -392,8 +392,7 @@ test('versions with equal schemas pass, with any descriptions', async () => {
 })
 
 test('a CRD that another writer changes meanwhile is read again, and that change is kept', async () => {
-  const { dependencies, stored, api, network } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, stored, api, network } = await installed()
   let meddled = 0
   network.intercept = async (request, next) => {
     if (request.method === 'PUT' && meddled++ === 0) {
@@ -408,8 +407,7 @@ test('a CRD that another writer changes meanwhile is read again, and that change
 })
 
 test('a CRD that is deleted between read and write is created again', async () => {
-  const { dependencies, stored, api, network } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, stored, api, network } = await installed()
   let deleted = 0
   network.intercept = async (request, next) => {
     if (request.method === 'PUT' && deleted++ === 0) await api.delete(TARGET, {})
@@ -421,10 +419,8 @@ test('a CRD that is deleted between read and write is created again', async () =
 })
 
 test('the installation fails after five conflicts', async () => {
-  const { dependencies, network } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, network } = await installed()
   network.intercept = only(/^PUT /, () => Promise.resolve(refusal(409, 'Conflict')))
-  network.take()
   await assert.rejects(installCrds([narrow], dependencies, never), /Conflict/)
   assert.equal(writes(network).length, 5)
 })
@@ -442,11 +438,9 @@ test('two replicas that create a CRD at the same time both continue, and the sec
 
 test('a CRD that is being deleted is created again when it is gone', async () => {
   for (const prepare of [createCrds, installCrds]) {
-    const { dependencies, stored, api, clock, create, lines } = setup()
-    await installCrds([wide], dependencies, never)
+    const { dependencies, stored, api, clock, create, lines } = await installed()
     await create('held', { size: 1 }, ['x/y'])
     await api.delete(TARGET, {})
-    lines.length = 0
     const prepared = prepare([wide], dependencies, never)
     await clock.advance(5000)
     await api.patch({ resource: wide, ...at('held') }, 'merge', { metadata: { finalizers: null } }, {})
@@ -460,12 +454,9 @@ test('a CRD that is being deleted is created again when it is gone', async () =>
 const WAITS = 'info Waiting up to 10 s for the deletion of CustomResourceDefinition "sites.example.com"'
 
 test('a CRD whose objects wait for a finalizer is waited for 10 s, then the operator starts to remove it', async () => {
-  const { dependencies, stored, api, clock, lines, network, create } = setup()
-  await installCrds([wide], dependencies, never)
+  const { dependencies, stored, api, clock, lines, network, create } = await installed()
   await create('held', { size: 1 }, ['x/y'])
   await api.delete(TARGET, {})
-  network.take()
-  lines.length = 0
   let done = false
   const prepared = installCrds([narrow], dependencies, never).then(() => (done = true))
   await clock.advance(9_000)
@@ -614,8 +605,6 @@ test('verify fails without a CRD that fits, and changes nothing', async () => {
 
 interface Replica {
   readonly lines: string[]
-  /** The records of its work, in order. */
-  readonly told: string[]
   readonly network: Recorder
   readonly stop: AbortController
   readonly running: Promise<void>
@@ -637,7 +626,7 @@ function replica({ server, clock }: Setup, instance: string, app: Operator, opti
     ...options,
     transport: network.transport,
   })
-  const self: Replica = { lines, told: [], network, stop, running, outcome: undefined }
+  const self: Replica = { lines, network, stop, running, outcome: undefined }
   running.then(() => (self.outcome = 'resolved'), (error: unknown) => (self.outcome = error))
   return self
 }
@@ -655,10 +644,9 @@ async function end({ clock }: Setup, ...replicas: readonly Replica[]): Promise<v
 
 test('during a rollout a restarted old replica does not restore the old schema', async () => {
   const world = setup()
-  const later = site({ size: z.int().max(10), zone: z.string().optional() })
   const old = replica(world, 'old', appOf(wide))
   await world.clock.advance(1000)
-  const next = replica(world, 'new', appOf(later))
+  const next = replica(world, 'new', appOf(zoned))
   await world.clock.advance(1000)
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(wide)), 'the new replica waits for the lease')
   assert.match(
@@ -666,16 +654,15 @@ test('during a rollout a restarted old replica does not restore the old schema',
     /info CustomResourceDefinition .* differs from that of this replica: spec\.zone is missing/,
   )
   await end(world, old)
-  assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(later)), 'the new one leads')
+  assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(zoned)), 'the new one leads')
   const again = replica(world, 'old again', appOf(wide))
   await world.clock.advance(60_000)
-  assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(later)))
+  assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(zoned)))
   assert.deepEqual([again.outcome, writes(again.network).filter((line) => line.includes(CRD_PATH))], [undefined, []])
   assert.equal(next.outcome, undefined)
   await end(world, next, again)
 })
 
-const zoned = site({ size: z.int().max(10), zone: z.string().optional() })
 const second = site({ size: z.int().max(10) }, { version: 'v2' })
 
 for (
@@ -715,11 +702,9 @@ for (
 
 test('a replica reads stored objects before it is ready only if it could refuse them', async () => {
   const lists = async (ours: AnyResource, over: object, answer?: Transport): Promise<number> => {
-    const { dependencies, create, network, stored } = setup(over)
-    await installCrds([wide], dependencies, never)
+    const { dependencies, create, network, stored } = await installed([wide], over)
     await create('a', { size: 7 })
     const before = await stored()
-    network.requests.length = 0
     let count = 0
     network.intercept = async (request, next) => {
       if (!request.path.includes('limit=500')) return await next(request)
@@ -739,8 +724,7 @@ test('a replica reads stored objects before it is ready only if it could refuse 
 })
 
 test('an optional cluster whose definition would be refused stops neither the replica nor its caches', async () => {
-  const [world, far] = [setup(), setup()]
-  await installCrds([wide], far.dependencies, never)
+  const [world, far] = [setup(), await installed()]
   await far.create('a', { size: 7 })
   const app = operator({ name: 'sites', leaderElection: true })
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' }, { optional: true })
@@ -758,15 +742,13 @@ test('an optional cluster whose definition would be refused stops neither the re
 })
 
 test("the CRDs are installed before the leader's work starts; work on every replica does not wait", async () => {
-  const world = setup()
-  await installCrds([wide], world.dependencies, never)
+  const world = await installed()
   await world.create('a', { size: 1 })
-  const later = site({ size: z.int().max(10), zone: z.string().optional() })
   const told: string[] = []
   const tell = async (what: string): Promise<void> =>
-    void told.push(`${what}: ${jsonEqual(schemaOf(await world.stored()), definitionOf(later)) ? 'new' : 'old'}`)
-  const app = operator({ name: 'sites', leaderElection: true }).controllerFor(later).reconcile(() => tell('controller'))
-  app.controllerFor(later, { name: 'everywhere', everyReplica: true }).reconcile(() => tell('everywhere'))
+    void told.push(`${what}: ${jsonEqual(schemaOf(await world.stored()), definitionOf(zoned)) ? 'new' : 'old'}`)
+  const app = operator({ name: 'sites', leaderElection: true }).controllerFor(zoned).reconcile(() => tell('controller'))
+  app.controllerFor(zoned, { name: 'everywhere', everyReplica: true }).reconcile(() => tell('everywhere'))
   app.add('task', async ({ signal }) => {
     await tell('task')
     await aborted(signal)
@@ -780,16 +762,15 @@ test("the CRDs are installed before the leader's work starts; work on every repl
       },
     })
   )
-  let openGate = (): void => {}
-  const gate = new Promise<void>((resolve) => (openGate = resolve))
+  const gate = new Latch()
   const slow: Transport = async (request) => {
-    if (request.method === 'PUT' && request.path.startsWith(CRD_PATH)) await gate
+    if (request.method === 'PUT' && request.path.startsWith(CRD_PATH)) await gate.opened
     return await world.server.handle(request)
   }
   const one = replica(world, 'one', app, { transport: slow })
   await world.clock.advance(5000)
   assert.deepEqual(told, ['everywhere: old'])
-  openGate()
+  gate.open()
   await world.clock.advance(5000)
   assert.deepEqual(told.filter((line) => !line.startsWith('everywhere')).toSorted(), [
     'controller: new',
@@ -802,8 +783,7 @@ test("the CRDs are installed before the leader's work starts; work on every repl
 })
 
 test('without an election the CRDs are changed before anything starts, also the caches', async () => {
-  const world = setup()
-  await installCrds([wide], world.dependencies, never)
+  const world = await installed()
   const one = replica(world, 'one', appOf(site({ size: z.int() }), false))
   await world.clock.advance(1000)
   const sent = one.network.take()
@@ -814,19 +794,17 @@ test('without an election the CRDs are changed before anything starts, also the 
 })
 
 test('a leader that loses the lease while it checks stored objects does not change the CRD', async () => {
-  const world = setup()
-  await installCrds([wide], world.dependencies, never)
+  const world = await installed()
   await world.create('a', { size: 1 })
   let [isLeading, isCut] = [false, false]
-  let answerList = (): void => {}
-  const gate = new Promise<void>((resolve) => (answerList = resolve))
+  const gate = new Latch()
   const transport: Transport = async (request) => {
     if (isCut && request.path.includes('/leases')) return await silence(request)
     isLeading ||= request.path.includes('/leases')
     // A request of the leader's check, not of the earlier one or of a cache.
     if (isLeading && request.path.includes('limit=500') && !request.path.includes('resourceVersion')) {
       const response = await world.server.handle({ ...request, signal: undefined })
-      await gate
+      await gate.opened
       return response
     }
     return await world.server.handle(request)
@@ -836,7 +814,7 @@ test('a leader that loses the lease while it checks stored objects does not chan
   assert.match(one.lines.join('\n'), /Leading/)
   isCut = true
   await world.clock.advance(20_000)
-  answerList()
+  gate.open()
   await world.clock.advance(1000)
   assert.match(messageOf(one.outcome), /lease/i)
   assert.deepEqual(writes(one.network).filter((line) => line.includes(CRD_PATH)), [])
@@ -865,16 +843,11 @@ test('a leader that cannot install its CRDs any more ends with the reason, befor
 })
 
 test("the operator's option crds applies unless the start overrides it", async () => {
-  for (
-    const [crds, leaderElection] of [[{ mode: 'install', narrow: true }, false], [
-      { mode: 'install', narrow: true },
-      true,
-    ]] as const
-  ) {
-    const world = setup()
-    await installCrds([wide], world.dependencies, never)
+  for (const leaderElection of [false, true]) {
+    const world = await installed()
     await world.create('a', { size: 7 })
-    const app = operator({ name: 'sites', leaderElection, crds }).controllerFor(narrow).reconcile(async () => {})
+    const app = operator({ name: 'sites', leaderElection, crds: { mode: 'install', narrow: true } })
+    app.controllerFor(narrow).reconcile(async () => {})
     const one = replica(world, 'one', app, { crds: undefined } as StartOptions)
     await world.clock.advance(5000)
     assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(narrow)))
@@ -883,9 +856,7 @@ test("the operator's option crds applies unless the start overrides it", async (
 })
 
 test('in every cluster the CRDs of the watched kinds are installed, and changed only by the leader', async () => {
-  const world = setup()
-  const far = setup()
-  await installCrds([wide], far.dependencies, never)
+  const [world, far] = [setup(), await installed()]
   const later = site({ size: z.int() })
   const make = (): Operator => {
     const app = operator({ name: 'sites', leaderElection: true })
@@ -902,14 +873,8 @@ test('in every cluster the CRDs of the watched kinds are installed, and changed 
   await end(world, other)
   assert.deepEqual(writes(far.network), [`PUT ${CRD_PATH}/sites.example.com`])
   assert.ok(jsonEqual(schemaOf(await far.stored()), definitionOf(later)))
-  assert.ok(
-    far.network.requests.find(({ method }) => method === 'PUT')!.beforeSend,
-    'fenced by the lease, which is elsewhere',
-  )
-  assert.equal(
-    (bodyOf(far.network.requests.find(({ method }) => method === 'PUT')) as Stored).metadata.resourceVersion !==
-      undefined,
-    true,
-  )
+  const put = far.network.requests.find(({ method }) => method === 'PUT')!
+  assert.ok(put.beforeSend, 'fenced by the lease, which is elsewhere')
+  assert.notEqual((bodyOf(put) as Stored).metadata.resourceVersion, undefined)
   await end(world, one)
 })

@@ -92,13 +92,17 @@ export function setup(clock: FakeClock = new FakeClock()): { readonly clock: Fak
   return { clock, server: new ApiServer({ clock }).handle }
 }
 
-/** Starts a candidate without others, and advances the clock. */
-export async function leading(
-  forMs: number,
-  over?: Partial<LeaderElectorOptions>,
-): Promise<ReturnType<typeof setup> & { readonly a: Candidate }> {
+type Alone = ReturnType<typeof setup> & { readonly a: Candidate }
+
+/** Returns a candidate without others, which has not started. */
+export function alone(over?: Partial<LeaderElectorOptions>): Alone {
   const { clock, server } = setup()
-  const a = candidate(server, clock, 'a', over)
+  return { clock, server, a: candidate(server, clock, 'a', over) }
+}
+
+/** Starts a candidate without others, and advances the clock. */
+export async function leading(forMs: number, over?: Partial<LeaderElectorOptions>): Promise<Alone> {
+  const { clock, server, a } = alone(over)
   a.start()
   await clock.advance(forMs)
   return { clock, server, a }

@@ -110,21 +110,6 @@ test('a follower whose winning response is lost polls again, and does not wait u
   }
 })
 
-test('while every response is lost, our own record is read once per polling interval', async () => {
-  const { clock, server, a, b } = await pair()
-  b.network.intercept = losing(Infinity)
-  a.stop()
-  await clock.advance(0)
-  assert.equal(await holderOn(server), 'b')
-  b.network.take()
-  await clock.advance(20_000)
-  assert.deepEqual(b.network.take(), Array.from({ length: 10 }, () => [GET, PUT]).flat())
-  assert.deepEqual([b.leads, b.elector.isLeader], [0, false])
-  b.network.intercept = undefined
-  await clock.advance(2000)
-  assert.equal(b.leads, 1)
-})
-
 test('an elector that lost its lease by missing responses gets it back with its next start', async () => {
   const { clock, server, a, b } = await pair()
   a.network.intercept = losing(Infinity)

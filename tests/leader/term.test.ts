@@ -4,14 +4,14 @@ import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
-import type { Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { microTime } from '../../lib/core/duration.ts'
 import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { answer, bodyOf, recorder, refusal, silence } from '../client/transports.ts'
+import { recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import {
+  alone,
   type Candidate,
   candidate,
   holderOn,
@@ -20,7 +20,6 @@ import {
   leaseOn,
   pair,
   patchLease,
-  PATH,
   setup,
   where,
 } from './candidates.ts'
@@ -40,8 +39,7 @@ async function onHost(forMs: number): Promise<{ clock: FakeClock; host: Host; a:
 }
 
 test('the fence before the start is that of the first term; the next start has another', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, a } = alone()
   const first = a.elector.fence
   assert.throws(() => first.check(), /this process does not hold it yet$/)
   let given: Fence | undefined
@@ -64,6 +62,10 @@ test('the fence before the start is that of the first term; the next start has a
   assert.notEqual(given, first)
   given!.check()
   assert.throws(() => first.check(), LeadershipLost)
+  await assert.rejects(
+    a.elector.start(new AbortController().signal, () => {}),
+    /^Error: Cannot start the elector of lease "default\/lock": it is already running$/,
+  )
   again.abort()
   await running
   assert.equal(clock.pending, 0)
@@ -78,8 +80,7 @@ test('the fence of a start that never led falls at its end', async () => {
 })
 
 test("the end of a term aborts writes of the leader's clients, not of others or of the elector", async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  const { clock, server, a } = alone()
   const network = recorder(server)
   const api = new Api({ transport: network.transport })
   const leaders = api.fenced(a.elector.fence)
@@ -115,14 +116,16 @@ test('a check of the fence after a suspension ends the term at once, before the 
   a.network.take()
   assert.throws(() => a.elector.fence.check(), LeadershipLost)
   await clock.advance(0)
-  assert.ok(a.outcome instanceof LeadershipLost)
+  assert.match(
+    String(a.outcome),
+    /^LeadershipLost: .* for 10 s: the machine was suspended, or its clock set forward, by 10\.5 s$/,
+  )
   assert.deepEqual(a.network.take(), [])
 })
 
 test('a lease is kept while a write is open, or shortly after one got no response', async () => {
   for (const [how, keeps] of [['open', true], ['lost', true], ['lost long ago', false], ['answered', false]] as const) {
-    const { clock, server } = setup()
-    const a = candidate(server, clock, 'a')
+    const { clock, server, a } = alone()
     const network = recorder(server)
     const api = new Api({ transport: network.transport }).fenced(a.elector.fence)
     a.start()
@@ -160,36 +163,6 @@ test('labels are added to the Lease at its creation and at each renewal; all els
   assert.deepEqual([labels, annotations, finalizers], [{ app: 'x', other: 'z' }, { note: 'keep' }, [
     'example.dev/keep',
   ]])
-})
-
-test('fields of coordinated election are kept', async () => {
-  const { clock, server } = setup()
-  // A server whose gate for them is on: by default, servers drop them.
-  let coordinated: object = {}
-  const enabled: Transport = async (request) => {
-    const response = await server(request)
-    if (!request.path.startsWith(`${PATH}/`)) return response
-    const { spec } = (request.body === undefined ? {} : bodyOf(request)) as {
-      spec?: { strategy?: string; preferredHolder?: string }
-    }
-    if (spec && response.status === 200) {
-      coordinated = { strategy: spec.strategy, preferredHolder: spec.preferredHolder }
-    }
-    const lease = JSON.parse(await response.body.text()) as { spec?: object }
-    return answer(response.status, { ...lease, ...(lease.spec && { spec: { ...lease.spec, ...coordinated } }) })
-  }
-  const a = candidate(enabled, clock, 'a')
-  a.start()
-  await clock.advance(1000)
-  coordinated = { strategy: 'OldestEmulationVersion', preferredHolder: 'c' }
-  // Another writer: the next renewal reads the lease first.
-  await patchLease(server, { metadata: { labels: { changed: 'yes' } } })
-  await clock.advance(2000)
-  assert.deepEqual(coordinated, { strategy: 'OldestEmulationVersion', preferredHolder: 'c' })
-  a.stop()
-  await clock.advance(0)
-  assert.deepEqual(coordinated, { strategy: 'OldestEmulationVersion', preferredHolder: 'c' })
-  assert.equal((await leaseOn(server)).spec.holderIdentity, '')
 })
 
 test('callbacks are called for every change of holder and each term, in order; their errors are logged', async () => {
@@ -349,13 +322,14 @@ test('a slightly late renewal is not logged', async () => {
 
 test('an election that ends before its first try leaves the lease of an earlier term alone', async () => {
   const { clock, server } = setup()
-  const { elector } = candidate(server, clock, 'a')
+  const { elector, network } = candidate(server, clock, 'a')
   const stop = new AbortController()
   const first = elector.start(stop.signal, () => {}, { mayRelease: () => false })
   await clock.advance(0)
   stop.abort()
   await first
   assert.equal(await holderOn(server), 'a')
+  network.take()
   await elector.start(AbortSignal.abort(new Error('over')), () => {})
-  assert.equal(await holderOn(server), 'a')
+  assert.deepEqual([await holderOn(server), network.take(), clock.pending], ['a', [], 0])
 })

@@ -10,29 +10,21 @@ const ref = (name: string, namespace = 'default') => ({ namespace, name })
 const nowhere = { server: 'https://127.0.0.1:1' }
 
 /** Returns the ConfigMaps and Secrets that a reconcile reads, in the operator's own cluster and in west. */
-async function seen(
-  app: Operator,
-  west?: { name: string },
-): Promise<{ maps: string[]; secrets: string[]; far: string[]; runs: string[]; data: unknown }> {
-  const found = {
-    maps: [] as string[],
-    secrets: [] as string[],
-    far: [] as string[],
-    runs: [] as string[],
-    data: undefined as unknown,
-  }
+async function seen(app: Operator, west?: { name: string }) {
+  let [maps, secrets, far, data]: [string[], string[], string[], unknown] = [[], [], [], undefined]
+  const runs = new Set<string>()
   const namesOf = (objects: readonly { metadata: { namespace?: string; name: string } }[]): string[] =>
     objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).filter((each) =>
       !each.endsWith('kube-root-ca.crt')
     ).toSorted()
   app.controllerFor(ConfigMap).owns(Secret).reconcile(async (map, { client, clientOf }) => {
-    found.runs.push(map.metadata.name)
-    found.maps = namesOf(await client.list(ConfigMap))
-    found.secrets = namesOf(await client.list(Secret))
-    if (west) found.far = namesOf(await clientOf(west).list(Secret))
-    found.data = (await client.get(ConfigMap, ref('kept', 'prod')))?.data
+    runs.add(map.metadata.name)
+    maps = namesOf(await client.list(ConfigMap))
+    secrets = namesOf(await client.list(Secret))
+    if (west) far = namesOf(await clientOf(west).list(Secret))
+    data = (await client.get(ConfigMap, ref('kept', 'prod')))?.data
   })
-  const w = await world(app)
+  await using w = await world(app)
   for (const name of ['prod', 'tools']) {
     for (const client of [w.client, ...(west ? [w.clientOf(west)] : [])]) {
       await client.create(Namespace, { metadata: { name } })
@@ -42,17 +34,12 @@ async function seen(
     for (const [name, labels] of [['kept', { keep: 'yes' }], ['other', { keep: 'no' }]] as const) {
       await w.client.create(Secret, { metadata: { ...ref(name, namespace), labels } })
       if (west) await w.clientOf(west).create(Secret, { metadata: { ...ref(name, namespace), labels } })
-    }
-  }
-  for (const namespace of ['kube-system', 'prod', 'tools']) {
-    for (const [name, labels] of [['kept', { keep: 'yes' }], ['other', { keep: 'no' }]] as const) {
       await w.client.create(ConfigMap, { metadata: { ...ref(name, namespace), labels }, data: { n: '1' } })
     }
   }
   await w.settle()
-  await w.stop()
-  found.runs = [...new Set(found.runs)].filter((name) => name !== 'kube-root-ca.crt').toSorted()
-  return found
+  runs.delete('kube-root-ca.crt')
+  return { maps, secrets, far, runs: [...runs].toSorted(), data }
 }
 
 test('the cache options of all kinds apply to each watched kind, in every cluster', async () => {

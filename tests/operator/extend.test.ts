@@ -1,8 +1,7 @@
 /** The endpoints and extensions of an operator. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Clock, Cluster, EventChannel, type Log, operator, type Parts, predicates } from 'kubeloop'
-import { ApiServer } from 'kubeloop/apiserver'
+import { type Clock, EventChannel, type Log, operator, type Parts, predicates } from 'kubeloop'
 import { ConfigMap, Lease } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import { Registry } from 'prom-client'
@@ -10,8 +9,8 @@ import { Latch } from '../../lib/async/latch.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { running } from './running.ts'
+import { ref, starting } from './starting.ts'
 
-const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')
 
 async function get(port: number | undefined, path: string): Promise<{ status: number; text: string }> {
@@ -103,68 +102,39 @@ test('a registry without an address, or an absent option, starts no server', asy
 })
 
 test('the clients of an extension write only while this replica leads; unfenced ones always do', async () => {
-  const api = new ApiServer()
-  const other = new ApiServer()
-  const admin = new Cluster({ name: 'admin', transport: api.handle }).client
-  const lease = {
-    metadata: ref('x'),
-    spec: {
-      holderIdentity: 'another',
-      leaseDurationSeconds: 3600,
-      renewTime: '2999-01-01T00:00:00.000000Z',
-      acquireTime: '2026-01-01T00:00:00.000000Z',
-    },
-  }
-  await admin.create(Lease, lease)
   const app = operator({ name: 'x', leaderElection: true })
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
   app.controllerFor(ConfigMap).reconcile(async () => {})
-  const waiting = new Latch<Parts>()
-  app.extend((parts) =>
-    parts.manager.add({
-      name: 'beside',
-      everyReplica: true,
-      start: async (signal) => {
-        waiting.open(parts)
-        await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      },
-    })
-  )
-  const stopping = new AbortController()
-  const ended = app.start(stopping.signal, { transport: api.handle, transports: { west: other.handle } })
-  const { cluster, clusterOf } = await waiting.opened
+  const spec = { holderIdentity: 'another', leaseDurationSeconds: 3600 }
+  await using waiting = await starting(app, {
+    before: (client) => client.create(Lease, { metadata: ref('x'), spec }),
+  })
+  const { cluster, clusterOf } = waiting.parts!
   const target = { resource: ConfigMap, namespace: 'default' }
   const metadata = ref('a')
-  try {
-    for (const each of [cluster, clusterOf(west)]) {
-      for (const client of [each.client, each.client.live, each.client.bound(stopping)]) {
-        const writes = [
-          client.create(ConfigMap, { metadata }),
-          client.apply(ConfigMap, { metadata }),
-          client.patch(ConfigMap, metadata, { merge: {} }),
-          client.createOrUpdate(ConfigMap, metadata, () => {}),
-          client.delete(ConfigMap, metadata),
-          client.deleteAll(ConfigMap, { namespace: 'default' }),
-        ]
-        for (const write of writes) await assert.rejects(write, /this process does not hold it yet/)
-      }
-      await assert.rejects(each.api.create(target, { metadata }, {}), /this process does not hold it yet/)
-      assert.equal(await each.client.get(ConfigMap, metadata), undefined)
-      await each.unfenced.client.create(ConfigMap, { metadata })
-      assert.ok(await each.client.live.get(ConfigMap, metadata))
-      assert.equal(each.cache, each.unfenced.cache)
+  for (const each of [cluster, clusterOf(west)]) {
+    for (const client of [each.client, each.client.live, each.client.bound(new AbortController())]) {
+      const writes = [
+        client.create(ConfigMap, { metadata }),
+        client.apply(ConfigMap, { metadata }),
+        client.patch(ConfigMap, metadata, { merge: {} }),
+        client.createOrUpdate(ConfigMap, metadata, () => {}),
+        client.delete(ConfigMap, metadata),
+        client.deleteAll(ConfigMap, { namespace: 'default' }),
+      ]
+      for (const write of writes) await assert.rejects(write, /this process does not hold it yet/)
     }
-    assert.notEqual(cluster.unfenced, clusterOf(west).unfenced)
-  } finally {
-    stopping.abort()
-    await ended
+    await assert.rejects(each.api.create(target, { metadata }, {}), /this process does not hold it yet/)
+    assert.equal(await each.client.get(ConfigMap, metadata), undefined)
+    await each.unfenced.client.create(ConfigMap, { metadata })
+    assert.ok(await each.client.live.get(ConfigMap, metadata))
+    assert.equal(each.cache, each.unfenced.cache)
   }
-
-  const alone = operator({ name: 'y', leaderElection: true }).controllerFor(ConfigMap).reconcile(async () => {})
-  await running(alone, {}, async ({ parts: { cluster: { client, api } } }) => {
-    await client.create(ConfigMap, { metadata })
-    await api.delete({ ...target, name: 'a' }, {})
-  })
+  assert.notEqual(cluster.unfenced, clusterOf(west).unfenced)
+  await using leading = await starting(operator({ name: 'y', leaderElection: true }).add('task', async () => {}))
+  const { client, api } = leading.parts!.cluster
+  await client.create(ConfigMap, { metadata })
+  await api.delete({ ...target, name: 'a' }, {})
 })
 
 test('a watch can be added to a running controller, and removed', async () => {

@@ -1,4 +1,4 @@
-/** The connection of a lease, and the deadlines of silent connections. */
+/** The connection of a lease. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -6,10 +6,8 @@ import { test } from 'node:test'
 import { operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
-import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { Api } from '../../lib/client/api.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
-import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { ending, servePlain } from '../runtime/servers.ts'
@@ -111,46 +109,4 @@ test("the elector's requests are counted and its warnings logged like all others
 test('a given transport is used for the elector, too', () => {
   const cluster = new Cluster({ name: 'x', transport: new ApiServer().handle })
   assert.equal(cluster.leaseApi, cluster.api)
-})
-
-/** A transport that does not answer matching requests, and the abort reasons of these. */
-function deafTo(
-  inner: Transport,
-  matches: (request: HttpRequest) => boolean,
-): { transport: Transport; reasons: unknown[] } {
-  const reasons: unknown[] = []
-  const transport: Transport = (request) => {
-    if (!matches(request)) return inner(request)
-    return new Promise((_, reject) => {
-      request.signal!.addEventListener(
-        'abort',
-        () => (reasons.push(request.signal!.reason), reject(request.signal!.reason)),
-      )
-    })
-  }
-  return { transport, reasons }
-}
-
-/** Whether the transport treats a reason as a deadline, which retires its idle connections. */
-function isDeadline(reason: unknown): boolean {
-  return reason instanceof Error &&
-    (reason.name === 'TimeoutError' || (reason as { code?: unknown }).code === 'ETIMEDOUT')
-}
-
-test('silent lists and watches of an informer fail by a deadline', async () => {
-  const clock = new FakeClock()
-  const { transport, reasons } = deafTo(new ApiServer({ clock }).handle, ({ path }) => path.includes('/configmaps'))
-  const cluster = new Cluster({ name: 'x', transport, clock, random: () => 0 })
-  cluster.cache.declare(ConfigMap)
-  const stop = new AbortController()
-  const running = cluster.start(stop.signal)
-  for (let second = 0; second < 400; second++) await clock.advance(1000)
-  for (const what of [/Cannot watch/, /Cannot list/]) {
-    assert.ok(reasons.some((reason) => what.test(String(reason))), `${what}: ${reasons.join('\n')}`)
-  }
-  assert.ok(reasons.every(isDeadline))
-  stop.abort()
-  await clock.advance(0)
-  await running
-  assert.ok(!isDeadline(reasons.at(-1)), 'a stop is no deadline')
 })

@@ -21,7 +21,7 @@ import { Latch } from '../../lib/async/latch.ts'
 import type { Source } from '../../lib/controller/source.ts'
 import { rightsOf } from '../../lib/rights/likely.ts'
 import { type Recorder, refusal } from '../client/transports.ts'
-import { failures, messages, only, replicas, restingClock, type Started, starting } from './starting.ts'
+import { failures, messages, only, restingClock, type Started, starting } from './starting.ts'
 
 const TEAM = { team: 'a' }
 
@@ -858,19 +858,6 @@ test('a controller waits for the objects of other kinds in selected Namespaces, 
   second!.open()
   await clock.advance(0)
   assert.deepEqual(runs, ['own', 'west'])
-})
-
-test('a waiting replica with a warm-up has the keys in its queue', async () => {
-  const { app } = watching({ warmup: true }, { leaderElection: true })
-  const [leader, waiting] = await replicas(app, 2)
-  await namespace(leader!.client, 'one')
-  await map(leader!.client, 'one', 'x')
-  await leader!.clock.advance(0)
-  assert.equal(waiting!.parts!.controllers.get('configmap')!.queued, 1)
-  await label(leader!.client, 'one', 'b')
-  await leader!.clock.advance(0)
-  assert.equal(waiting!.parts!.controllers.get('configmap')!.queued, 0)
-  for (const each of [leader!, waiting!]) await each.stop()
 })
 
 test('each place of namespaces takes labels', async () => {

@@ -515,15 +515,6 @@ for (const [what, describe] of OPTIONAL) {
   })
 }
 
-test('a required kind delays the start, and its name is in the error', async () => {
-  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' }).controllerFor(Thing).reconcile(async () => {})
-  const s = await starting(app)
-  await s.clock.advance(29_000)
-  assert.equal(s.outcome(), undefined)
-  await s.clock.advance(2000)
-  assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 30 s: things\.test\.dev \(/)
-})
-
 test('readiness does not depend on optional kinds, and a metric reports them', async () => {
   const registry = new Registry()
   const { app, west } = twoClusters({ health: 0, metrics: { registry } })

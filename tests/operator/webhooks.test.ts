@@ -43,11 +43,15 @@ const names = { group: 'web.example.dev', kind: 'Site' }
 const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
 const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
 
+const CONVERSION = {
+  up: ({ spec }: { readonly spec: { readonly host: string } }) => ({ spec: { hosts: spec.host.split(' ') } }),
+  down: ({ spec }: { readonly spec: { readonly hosts: readonly string[] } }) => ({
+    spec: { host: spec.hosts.join(' ') },
+  }),
+}
+
 function sites(options: Partial<Parameters<typeof operator>[0]> = {}): Operator {
-  const app = operator({ name: 'sites', crds: 'install', ...options }).convert(Old, Site, {
-    up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
-    down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
-  })
+  const app = operator({ name: 'sites', crds: 'install', ...options }).convert(Old, Site, CONVERSION)
   app.admission(Site, { default: (site) => void site.spec.hosts.push('added') })
   app.admission(Site, {
     validate: ({ spec }) => spec.hosts.includes('bad') ? [{ field: 'spec.hosts', message: 'it is bad' }] : [],
@@ -58,6 +62,11 @@ function sites(options: Partial<Parameters<typeof operator>[0]> = {}): Operator 
 const at = (name: string) => ({ metadata: { namespace: 'default', name } })
 const certs = { secret: 'tls', namespace: 'default' }
 const PORT: StartOptions = { webhooks: 'stated' }
+
+async function inPod<T>(work: () => Promise<T>): Promise<T> {
+  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
+  return await work().finally(() => delete process.env['KUBERNETES_SERVICE_HOST'])
+}
 
 test('the API server calls the admissions and conversions of an operator that has no controller', () =>
   running(sites(), {}, async ({ client }) => {
@@ -117,20 +126,6 @@ test('the configurations name the paths, the URL and the CA, and are deleted wit
   })
 })
 
-test('a certificate in a folder is served, and the ca.crt beside it is in the configurations', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
-  const authority = await createAuthority()
-  await writePair(folder, authority)
-  try {
-    await running(sites({ webhooks: { port: 0, certs: folder } }), PORT, async ({ client, mutating }) => {
-      assert.equal(atob(String((await mutating()).webhooks![0]!.clientConfig.caBundle)), authority.ca)
-      assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
-    })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
-
 test('a start without a certificate says what was looked for, and the two ways to get one; nothing is installed', async () => {
   const { handle } = new ApiServer()
   const folder = join(tmpdir(), 'kubeloop-no-certs')
@@ -161,14 +156,9 @@ test('in a pod the configurations name a Service, and outside the URL that is st
   assert.deepEqual(await clientConfigs({ service: { name: 'hooks', namespace: 'sys', port: 8443 } }), {
     service: { namespace: 'sys', name: 'hooks', port: 8443, path },
   })
-  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
-  try {
-    assert.deepEqual(await clientConfigs({ shutdownDelay: 0 }), {
-      service: { namespace: 'default', name: 'sites', port: 443, path },
-    })
-  } finally {
-    delete process.env['KUBERNETES_SERVICE_HOST']
-  }
+  assert.deepEqual(await inPod(() => clientConfigs({ shutdownDelay: 0 })), {
+    service: { namespace: 'default', name: 'sites', port: 443, path },
+  })
   await assert.rejects(clientConfigs({ url: 'https://a', service: 'b' }), /both webhooks\.url and webhooks\.service/)
 })
 
@@ -238,14 +228,6 @@ for (const [what, isInPod, webhooks, { mode = 'stated', ...options }, delayMs] o
     await assert.rejects(server.check())
   })
 }
-
-test('without webhooks there is no server', async () => {
-  const app = operator({ name: 'plain' }).controllerFor(ConfigMap).reconcile(async () => {})
-  await running(app, {}, async ({ parts, events }) => {
-    assert.equal(parts.webhooks, undefined)
-    assert.deepEqual(events.filter((event) => event.includes('webhook')), [])
-  })
-})
 
 test('a refinement that no admission checks is refused at the start', async () => {
   const Limits = defineResource({
@@ -571,34 +553,10 @@ test('a version becomes narrower although the address of the last run does not a
     await client.create(Site, { ...at('a'), spec: { hosts: ['b.dev'] } })
   })
   const Narrow = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string().max(100) }) })
-  const app = operator({ name: 'sites', crds: 'install' }).convert(Narrow, Site, {
-    up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
-    down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
-  })
+  const app = operator({ name: 'sites', crds: 'install' }).convert(Narrow, Site, CONVERSION)
   await running(app, { handle }, async ({ client }) => {
     assert.deepEqual((await client.get(Narrow, at('a').metadata))?.spec, { host: 'b.dev added' })
   })
-})
-
-test('a start causes no warning of a deprecated version', () => {
-  const Deprecated = defineResource({
-    ...names,
-    version: 'v1alpha1',
-    deprecated: true,
-    spec: z.object({ host: z.string() }),
-  })
-  const app = operator({ name: 'sites', crds: 'install' }).convert(Deprecated, Site, {
-    up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
-    down: ({ spec }) => ({ spec: { host: spec.hosts[0] ?? '' } }),
-  })
-  const listed: string[] = []
-  const { handle } = new ApiServer()
-  return running(app, {
-    transport: (request) => {
-      listed.push(request.path)
-      return handle(request)
-    },
-  }, async () => assert.deepEqual(listed.filter((path) => path.includes('v1alpha1')), []))
 })
 
 test('a self-made certificate lives as long as is stated, and lives that cannot be kept are refused at the start', async () => {
@@ -837,6 +795,7 @@ test('a pair of a new CA is served after a minute, also if the API server does n
 
 test('a configuration that is missing, lacks a webhook or calls another server is warned of once; it gets the CA', async () => {
   const title = 'ValidatingWebhookConfiguration "guard-validating-webhook-configuration"'
+  const metadata = { name: 'guard-validating-webhook-configuration' }
   const isWarning = (line: string): boolean => line.startsWith('warn')
   const { handle } = new ApiServer()
   let reads = 0
@@ -845,6 +804,14 @@ test('a configuration that is missing, lacks a webhook or calls another server i
     return handle(request)
   }
   await runningWithFiles(counted, async (lines, clock, { client, parts }) => {
+    /** Returns the next warning after a change. */
+    const warned = async (change: Promise<unknown>): Promise<string> => {
+      const next = lines.is(isWarning, lines.all.length)
+      await change
+      await clock.advance(60_000)
+      return await next
+    }
+    const stored = async () => (await client.get(ValidatingWebhookConfiguration, metadata))!
     const first = await lines.is(isWarning)
     const before = reads
     for (let atMs = 0; atMs < 40_000; atMs += 10_000) {
@@ -857,8 +824,9 @@ test('a configuration that is missing, lacks a webhook or calls another server i
     await clock.advance(120_000)
     assert.equal(lines.all.filter(isWarning).length, 1)
 
-    await client.create(ValidatingWebhookConfiguration, {
-      metadata: { name: 'guard-validating-webhook-configuration', labels: { 'kubeloop.dev/operator': 'guard' } },
+    const injected = lines.is((line) => line === `info Set the trusted CAs of ${title}`)
+    const other = await warned(client.create(ValidatingWebhookConfiguration, {
+      metadata: { ...metadata, labels: { 'kubeloop.dev/operator': 'guard' } },
       webhooks: [{
         name: 'a.guard.kubeloop',
         clientConfig: { url: `https://127.0.0.1:${parts.webhooks!.port}/a` },
@@ -866,63 +834,48 @@ test('a configuration that is missing, lacks a webhook or calls another server i
         sideEffects: 'None',
         rules: [{ apiGroups: ['none.example.com'], apiVersions: ['v1'], resources: ['none'], operations: ['CREATE'] }],
       }],
-    })
-    const injected = lines.is((line) => line === `info Set the trusted CAs of ${title}`)
-    const other = lines.is(isWarning, lines.all.length)
-    await clock.advance(60_000)
+    }))
     await injected
     assert.equal(
-      await other,
+      other,
       `warn The webhook "validate--v1-configmap.guard.kubeloop" of ${title} is missing: apply what kubeloop manifests ` +
         "FILE prints, or set crds: 'install'",
     )
-    const now = await client.get(ValidatingWebhookConfiguration, { name: 'guard-validating-webhook-configuration' })
+    const now = await stored()
     const clientConfig = { url: 'https://127.0.0.1:1/a' }
     const name = 'validate--v1-configmap.guard.kubeloop'
-    const webhooks = now!.webhooks!.map((each) => ({ ...each, name, clientConfig }))
-    await client.update(ValidatingWebhookConfiguration, { ...now!, webhooks })
-    const elsewhere = lines.is(isWarning, lines.all.length)
-    await clock.advance(60_000)
+    const webhooks = now.webhooks!.map((each) => ({ ...each, name, clientConfig }))
     assert.match(
-      await elsewhere,
+      await warned(client.update(ValidatingWebhookConfiguration, { ...now, webhooks })),
       /^warn The webhook "validate--v1-configmap\.guard\.kubeloop" of .* calls https:\/\/127\.0\.0\.1:1\/a, not https:\/\/127\.0\.0\.1:\d+\/validate--v1-configmap: /,
     )
-    const { webhooks: left, ...there } = (await client.get(ValidatingWebhookConfiguration, now!.metadata))!
+    const { webhooks: left, ...there } = await stored()
     assert.deepEqual(left!.map((each) => each.clientConfig), [clientConfig], 'the other server keeps its CA')
 
-    const unlabelled = lines.is(isWarning, lines.all.length)
     const url = `https://127.0.0.1:${parts.webhooks!.port}/validate--v1-configmap`
-    await client.update(ValidatingWebhookConfiguration, {
+    const unlabelled = {
       ...there,
       metadata: { ...there.metadata, labels: {} },
       webhooks: left!.map((each) => ({ ...each, clientConfig: { url } })),
-    })
-    await clock.advance(60_000)
+    }
     assert.match(
-      await unlabelled,
+      await warned(client.update(ValidatingWebhookConfiguration, unlabelled)),
       /guard-validating-.* keeps its CA, as there is no label kubeloop\.dev\/operator: guard: /,
     )
     // As of an earlier release, which did not look at updates.
-    const fewer = lines.is(isWarning, lines.all.length)
-    const labelled = (await client.get(ValidatingWebhookConfiguration, now!.metadata))!
+    const labelled = await stored()
     const rules = [{ apiGroups: ['*'], apiVersions: ['v1'], resources: ['*'], operations: ['CREATE'] }]
-    await client.update(ValidatingWebhookConfiguration, {
+    const fewer = {
       ...labelled,
       metadata: { ...labelled.metadata, labels: { 'kubeloop.dev/operator': 'guard' } },
       webhooks: labelled.webhooks!.map((each) => ({ ...each, rules })),
-    })
-    await clock.advance(60_000)
+    }
     assert.match(
-      await fewer,
+      await warned(client.update(ValidatingWebhookConfiguration, fewer)),
       /"validate--v1-configmap\.guard\.kubeloop" of .* is not called for UPDATE of configmaps: /,
     )
 
-    const again = lines.is(isWarning, lines.all.length)
-    await client.delete(ValidatingWebhookConfiguration, {
-      metadata: { name: 'guard-validating-webhook-configuration' },
-    })
-    await clock.advance(60_000)
-    assert.equal(await again, first)
+    assert.equal(await warned(client.delete(ValidatingWebhookConfiguration, metadata)), first)
   })
 })
 
@@ -989,10 +942,7 @@ test('a replica is ready for the Service through which its own caches need its c
     leaderElection: true,
     webhooks: { port: 0, host: '127.0.0.1', service: 'sites', certs },
   })
-  app.convert(Old, Site, {
-    up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
-    down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
-  })
+  app.convert(Old, Site, CONVERSION)
   app.controllerFor(Site).reconcile(async () => {})
   const stopping = new AbortController()
   const ended = app.start(stopping.signal, {
@@ -1013,10 +963,11 @@ test('a replica whose server has another name than that of the last run converts
   const { handle } = new ApiServer()
   const start = async (webhooks: object, work: (running: Running) => Promise<void>): Promise<void> => {
     const all = { port: 0, host: '127.0.0.1', certs, ...webhooks }
-    const app = operator({ name: 'sites', crds: 'install', leaderElection: true, webhooks: all }).convert(Old, Site, {
-      up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
-      down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
-    })
+    const app = operator({ name: 'sites', crds: 'install', leaderElection: true, webhooks: all }).convert(
+      Old,
+      Site,
+      CONVERSION,
+    )
     app.controllerFor(Old).reconcile(async () => {})
     const refused = new Latch<string>()
     const transport: Transport = async (request) => {
@@ -1229,15 +1180,12 @@ test('an operator that has no kinds and lost its last admission deletes its conf
       assert.deepEqual((await client.list(MutatingWebhookConfiguration)).length, 1)
     })
   }
-  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
-  try {
-    const cluster = { server: 'https://api', namespace: 'production' }
-    await running(guard(false), { handle, cluster }, async ({ client }) => {
+  const cluster = { server: 'https://api', namespace: 'production' }
+  await inPod(() =>
+    running(guard(false), { handle, cluster }, async ({ client }) => {
       assert.deepEqual(await client.list(MutatingWebhookConfiguration), [], 'a pod of that instance')
     })
-  } finally {
-    delete process.env['KUBERNETES_SERVICE_HOST']
-  }
+  )
 })
 
 test("with 'verify', a configuration of an earlier release is an error with the command", async () => {

@@ -30,6 +30,11 @@ const LEASE = dynamicResource({ group: 'coordination.k8s.io', version: 'v1', kin
 const EVENT = dynamicResource({ group: 'events.k8s.io', version: 'v1', kind: 'Event' })
 type Works = { readonly client: Client; clientOf(cluster: { readonly name: string }): Client }
 
+function withWest(options: Partial<Parameters<typeof operator>[0]> = {}) {
+  const app = operator({ name: 'x', ...options })
+  return { app, west: app.cluster('west', nowhere) }
+}
+
 /** Another process holds the lease of `x`, for an hour. */
 const heldByAnother = (client: Client) =>
   client.create(LEASE, { metadata: ref('x'), spec: { holderIdentity: 'another', leaseDurationSeconds: 3600 } })
@@ -70,8 +75,7 @@ const PLACES: Readonly<
 for (const [place, add] of Object.entries(PLACES)) {
   test(`${place}: runs only on the leader, and its lease fences it in every cluster`, async () => {
     const { clock, ahead, skip } = skippingClock()
-    const app = operator({ name: 'x', leaderElection: true })
-    const west = app.cluster('west', nowhere)
+    const { app, west } = withWest({ leaderElection: true })
     const ends: unknown[] = []
     let worked = false
     add(app, async ({ client, clientOf }) => {
@@ -100,8 +104,7 @@ for (const [place, add] of Object.entries(PLACES)) {
   })
 
   test(`${place}: with everyReplica, runs on every replica without a fence`, async () => {
-    const app = operator({ name: 'x', leaderElection: true })
-    const west = app.cluster('west', nowhere)
+    const { app, west } = withWest({ leaderElection: true })
     let worked = false
     add(app, async ({ client, clientOf }) => {
       if (worked) return
@@ -234,8 +237,7 @@ test('with warmup the queue is filled before the lease is won', async () => {
 })
 
 test("Events are recorded in the cluster of the controller's own kind, or in the given one", async () => {
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest()
   const east = app.cluster('east', nowhere)
   app.controllerFor(ConfigMap, { name: 'here', when: ours }).reconcile(async (map, { events, eventsOf }) => {
     events.normal(map, 'Own', 'its own cluster')
@@ -278,8 +280,7 @@ test("Events are recorded in the cluster of the controller's own kind, or in the
 const object = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: ref(name) })
 
 test('Events emitted during a stop are still written, in every cluster, before the connections close', async () => {
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest()
   app.add('task', ({ signal }) => aborted(signal))
   let tell = (): void => {}
   app.extend(({ cluster, clusterOf, manager }) => {
@@ -300,8 +301,7 @@ test('Events emitted during a stop are still written, in every cluster, before t
 })
 
 test('a task may finish its writes after a stop; its client ends with it', async () => {
-  const app = operator({ name: 'x', leaderElection: true })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest({ leaderElection: true })
   let kept: readonly Client[] = []
   app.add('writer', async ({ signal, log, client, clientOf }) => {
     kept = [client, clientOf(west)]
@@ -411,8 +411,7 @@ test("the grace period is 30 s, or the operator's, also forever", async () => {
 
 test('the connections of all clusters close with the start, whether it fails or not', async () => {
   for (const fails of [false, true]) {
-    const app = operator({ name: 'x', crds: 'ignore' })
-    const west = app.cluster('west', nowhere)
+    const { app, west } = withWest({ crds: 'ignore' })
     app.add('task', async () => {})
     let clusters: Parts['cluster'][] = []
     const stop = new AbortController()
@@ -432,8 +431,8 @@ test('the connections of all clusters close with the start, whether it fails or 
 
 test('extensions are called one after the other, with the parts of the start', async () => {
   const order: string[] = []
-  const app = operator({ name: 'x' }).add('task', async () => void order.push('task'), { everyReplica: true })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest()
+  app.add('task', async () => void order.push('task'), { everyReplica: true })
   app.controllerFor(ConfigMap, { name: 'mine', when: ours }).reconcile(async () => {})
   const go = new Latch()
   app.extend(async () => {
@@ -465,8 +464,7 @@ test('the options of the start apply to each cluster: field manager, validation,
       true,
     ]]] as const
   ) {
-    const app = operator({ name: 'writer' })
-    const west = app.cluster('west', nowhere)
+    const { app, west } = withWest({ name: 'writer' })
     app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
     const seen: unknown[] = []
     app.add('task', async ({ client, clientOf }) => {
@@ -553,8 +551,7 @@ test('the first keys of a source have the same time limit, and the error names m
       ['30s', '45s', 30_000],
     ] as const
   ) {
-    const app = operator({ name: 'x', ...(common && { syncTimeout: common }) })
-    const west = app.cluster('west', nowhere)
+    const { app, west } = withWest({ ...(common && { syncTimeout: common }) })
     app.controllerFor(Namespace, { name: 'mapper', ...(own && { syncTimeout: own }) })
       .watches(ConfigMap, (_, { signal }) => {
         // A kind that is declared only now, and never syncs.
@@ -617,8 +614,7 @@ test("sources have the operator's clock, log and random numbers", async () => {
 
 test('clients, caches and Events of all clusters are measured if metrics are on', async () => {
   const registry = new Registry()
-  const app = operator({ name: 'x', metrics: { registry } })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest({ metrics: { registry } })
   app.controllerFor(ConfigMap, { name: 'counted', when: ours }).reconcile(async (_, { clientOf }) =>
     create(clientOf(west), 'there')
   )
@@ -644,8 +640,7 @@ test('clients, caches and Events of all clusters are measured if metrics are on'
 })
 
 test("the health server checks the caches of every cluster and the lease, with the operator's clock and log", async () => {
-  const app = operator({ name: 'x', health: 0, leaderElection: true })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest({ health: 0, leaderElection: true })
   app.cache(ConfigMap).cache(ConfigMap, { cluster: west })
   app.add('task', ({ signal }) => aborted(signal))
   app.extend(({ health }) => health!.addReadiness('slow', () => new Promise(() => {})))
@@ -709,8 +704,7 @@ test("CRDs are verified, installed or ignored by the option of the start, else t
 
 test('CRDs are installed only where their kinds are owned or watched', async () => {
   const kind = (name: string) => defineResource({ group: 'test.dev', version: 'v1', kind: name, spec: z.object({}) })
-  const app = operator({ name: 'x', crds: 'install' })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest({ crds: 'install' })
   app.controllerFor(ConfigMap, { name: 'there', cluster: west }).owns(kind('Owned')).reconcile(async () => {})
   app.controllerFor(ConfigMap, { name: 'here' }).owns(kind('Mine')).watches(kind('Watched'), () => [], {
     cluster: west,
@@ -729,22 +723,6 @@ test('CRDs are installed only where their kinds are owned or watched', async () 
     'owneds',
     'watcheds',
   ]])
-})
-
-test('a leader that cannot renew is not healthy', async () => {
-  const { clock, ahead, skip } = skippingClock()
-  const app = operator({ name: 'x', health: 0, leaderElection: true }).add('task', ({ signal }) => aborted(signal))
-  const s = await starting(app, { clock, ahead, serves: true })
-  const { health, manager } = s.parts!
-  await manager.elected
-  const ask = async (): Promise<number> => (await health!.fetch(new Request('http://localhost/healthz/leader'))).status
-  assert.equal(await ask(), 200)
-  // Stuck for longer than the lease lasts, and no timer has fired yet.
-  skip(16_000)
-  const status = await ask()
-  await clock.advance(60_000)
-  await s.stop()
-  assert.equal(status, 500)
 })
 
 test('the configuration of a cluster is resolved at each start, unless the start replaces it', async () => {
@@ -797,8 +775,7 @@ test('the clusters of a start override the configurations of the file', async ()
 })
 
 test('a report names another cluster: in the key, the causes and the writes', async () => {
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
+  const { app, west } = withWest()
   const reports: ReconcileReport[] = []
   app.controllerFor(ConfigMap, { name: 'here', when: ours })
     .watches(Secret, ({ metadata }) => [ref(metadata.name)], {

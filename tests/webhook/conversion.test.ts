@@ -34,36 +34,33 @@ function assertFailure(answer: Answer, expected: string | RegExp, failed = false
   assert.equal(answer.failed ?? false, failed)
 }
 
-test('scenario 101: conversion from a spoke to the hub', async () => {
-  const { convert, thrown } = converter()
-  const answer = await convert([alpha('a', { hostname: 'a.dev', tls: true })], V1)
-  assert.deepEqual(answer.response, {
-    uid: 'u1',
-    result: { status: 'Success' },
-    convertedObjects: [hub('a', { hosts: ['a.dev'], tls: { mode: 'on', secretName: 'a-tls' } })],
+const BETA = { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('a') }
+const secure = alpha('a', { hostname: 'a.dev', tls: true })
+for (
+  const [what, object, desired, expected] of [
+    ['a spoke to the hub', secure, V1, hub('a', { hosts: ['a.dev'], tls: { mode: 'on', secretName: 'a-tls' } })],
+    [
+      'the hub to a spoke',
+      hub('a', { hosts: ['a.dev', 'b.dev'], tls: { mode: 'off' } }),
+      V1BETA1,
+      { ...BETA, spec: { host: 'a.dev' } },
+    ],
+    ['a spoke to a spoke, through the hub', secure, V1BETA1, { ...BETA, spec: { host: 'a.dev', secret: 'a-tls' } }],
+  ] as const
+) {
+  test(`scenario 101: conversion from ${what}`, async () => {
+    const { convert, thrown } = converter()
+    const { status, failed, apiVersion, kind, response } = await convert([object], desired)
+    assert.deepEqual(response, { uid: 'u1', result: { status: 'Success' }, convertedObjects: [expected] })
+    assert.deepEqual([status, failed, apiVersion, kind], [
+      200,
+      undefined,
+      'apiextensions.k8s.io/v1',
+      'ConversionReview',
+    ])
+    assert.deepEqual(thrown, [])
   })
-  assert.deepEqual([answer.status, answer.failed, answer.apiVersion, answer.kind], [
-    200,
-    undefined,
-    'apiextensions.k8s.io/v1',
-    'ConversionReview',
-  ])
-  assert.deepEqual(thrown, [])
-})
-
-test('scenario 101: conversion from the hub to a spoke', async () => {
-  const answer = await converter().convert([hub('a', { hosts: ['a.dev', 'b.dev'], tls: { mode: 'off' } })], V1BETA1)
-  assert.deepEqual(answer.response.convertedObjects, [
-    { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('a'), spec: { host: 'a.dev' } },
-  ])
-})
-
-test('scenario 101: conversion from a spoke to a spoke, through the hub', async () => {
-  const answer = await converter().convert([alpha('a', { hostname: 'a.dev', tls: true })], V1BETA1)
-  assert.deepEqual(answer.response.convertedObjects, [
-    { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('a'), spec: { host: 'a.dev', secret: 'a-tls' } },
-  ])
-})
+}
 
 const x = alpha('a', { hostname: 'x' })
 const page = { apiVersion: V1, kind: 'Page', metadata: { name: 'p' }, spec: {} }

@@ -6,24 +6,19 @@ import { killProcess } from '../../runtime/os/this_runtime.ts'
 import { type ChildProcess, spawnInherited } from '../../runtime/os/child_process.ts'
 import { shortPath } from '../../runtime/os/source_place.ts'
 import type { DevOptions } from './options.ts'
-import { ITS_OWN, OUTPUT_CLOSED, REPORTED } from './session.ts'
+import { DEV, type DevSettings, OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from '../api/events.ts'
 import { type FoundRuntime, launchArguments } from '../runtimes.ts'
 import { repeat, type Saved, type SavedFiles, savedFilesOf } from './saved_files.ts'
 
-export interface OperatorRunnerOptions {
+export interface OperatorRunnerOptions extends Pick<DevSettings, 'pretty' | 'webhookPort' | 'monitoringPort'> {
   readonly runtime: FoundRuntime
   readonly options: Pick<DevOptions, 'file' | 'asServiceAccount' | 'elect' | 'passed'>
-  readonly pretty: boolean
   readonly denoConfig: string | undefined
   readonly preload: string
   readonly kubeconfig: string
   /** `host:port` of the embedded API. */
   readonly authority: string
-  /** The port of the operator's webhooks on 127.0.0.1, the same for all its starts: the API keeps their address. */
-  readonly webhookPort: number
-  /** The port of the operator's health, metrics and profiles on 127.0.0.1. */
-  readonly monitoringPort: number
   readonly clock: Clock
   readonly report: (event: DevEvent) => void
   /** Called with the processes that must end with this one. */
@@ -105,15 +100,8 @@ export class OperatorRunner {
   async #start(): Promise<ChildProcess> {
     const { runtime, options, pretty, kubeconfig, authority, webhookPort, monitoringPort } = this.#options
     const { file, asServiceAccount: as, elect, passed } = options
-    const env = {
-      KUBECONFIG: kubeconfig,
-      KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
-      KUBELOOP_DEV: pretty ? 'pretty' : 'json',
-      KUBELOOP_ELECT: elect ? '1' : '',
-      KUBELOOP_FILE: file,
-      KUBELOOP_MONITORING_PORT: String(monitoringPort),
-      KUBELOOP_WEBHOOK_PORT: String(webhookPort),
-    }
+    const settings: DevSettings = { pretty, file, as, elects: elect, webhookPort, monitoringPort }
+    const env = { KUBECONFIG: kubeconfig, [DEV]: JSON.stringify(settings) }
     const args = launchArguments(runtime, {
       ...this.#options,
       ...{ file: this.#file, passed },

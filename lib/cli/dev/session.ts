@@ -41,8 +41,23 @@ export const REPORTED = 87
 /** The exit code of an operator whose standard output is closed, so that the command stops. */
 export const OUTPUT_CLOSED = 88
 
-/** The value of KUBELOOP_AS for the account of the operator's manifests. No account has this name. */
-export const ITS_OWN = '*'
+/** The environment variable with the settings of the operator's process, as JSON. */
+export const DEV = 'KUBELOOP_DEV'
+
+export interface DevSettings {
+  /** Whether lines are for people; otherwise they are JSON. */
+  readonly pretty: boolean
+  /** The operator's file, as the user wrote it. */
+  readonly file: string
+  /** The ServiceAccount whose rights it has; empty for that of its manifests. Absent: it has all rights. */
+  readonly as?: string | undefined
+  /** Whether it keeps its leader election. */
+  readonly elects: boolean
+  /** The port of its webhooks on 127.0.0.1, the same for all its starts: the API keeps their address. */
+  readonly webhookPort: number
+  /** The port of its health, metrics and profiles on 127.0.0.1. */
+  readonly monitoringPort: number
+}
 
 export interface SessionAccount {
   readonly namespace: string

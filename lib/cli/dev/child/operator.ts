@@ -6,7 +6,6 @@ import { ConfigError } from '../../../core/errors.ts'
 import type { Transport } from '../../../core/transport.ts'
 import { systemClock } from '../../../async/clock.ts'
 import { type Log, silentLog } from '../../../observe/log.ts'
-import { optionalEnv } from '../../../runtime/os/env.ts'
 import { exitProcess } from '../../../runtime/os/signals.ts'
 import { placeLine } from '../../../runtime/os/source_place.ts'
 import { writeLine } from '../../../runtime/os/terminal.ts'
@@ -20,39 +19,24 @@ import { httpTransport } from '../../../runtime/net/transport.ts'
 import { rightsRecorder } from '../../../testing/rights_recorder.ts'
 import type { Parts } from '../../../operator/description/context.ts'
 import type { StartOptions } from '../../../operator/run/start.ts'
-import { ITS_OWN, openSession, pathOfCluster, type Session, type SessionAccount } from '../session.ts'
+import { type DevSettings, openSession, pathOfCluster, type Session, type SessionAccount } from '../session.ts'
 import { LiveView, reportFields } from './live_view.ts'
-
-/** Set by `kubeloop dev`: `pretty` or `json`, the format of lines. */
-export const DEV = 'KUBELOOP_DEV'
-/** The ServiceAccount whose rights the operator has, or {@link ITS_OWN}. */
-const AS = 'KUBELOOP_AS'
-/** `1` keeps the operator's leader election. */
-const ELECT = 'KUBELOOP_ELECT'
-
-/** The port of the operator's webhooks on 127.0.0.1. */
-const WEBHOOK_PORT = 'KUBELOOP_WEBHOOK_PORT'
-
-/** The port of health, metrics and profiles on 127.0.0.1. */
-const MONITORING_PORT = 'KUBELOOP_MONITORING_PORT'
 
 /** A restart is reported after this time at the latest, even if not every key was reconciled. */
 const MAX_RESTART_WAIT_MS = 1000
 
 export async function prepareOperator(
   { description, cluster: admin, connection, log }: DevOperator,
-  pretty: boolean,
+  { pretty, as, elects, webhookPort, monitoringPort }: DevSettings,
 ): Promise<DevStart> {
-  const as = optionalEnv(AS)
   // `kubeloop dev` runs without sharding; the replicas in a cluster use it.
   checkSharding(description)
-  const account = as === undefined ? undefined : await accountIn(description, as === ITS_OWN ? undefined : as)
+  const account = as === undefined ? undefined : await accountIn(description, as || undefined)
   const session = await openSession(connection, description, ownPid(), account)
   const configOf = account ? configOfAccount(account, admin, session) : () => admin
   const cluster = configOf('')
   // The command has ended, and the API with it, so a graceful stop is not possible.
   void session?.ended.then(() => exitProcess(1))
-  const elects = optionalEnv(ELECT) === '1'
   const { start = 1, changed, downMs } = session?.response ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
@@ -61,8 +45,7 @@ export async function prepareOperator(
   const others = description.clusters.map(({ name }) =>
     [name, { ...configOf(name), server: cluster.server + pathOfCluster(name) }] as const
   )
-  const port = Number(optionalEnv(MONITORING_PORT) ?? 0)
-  const monitoring = port > 0 ? monitoringOn(port) : undefined
+  const monitoring = monitoringOn(monitoringPort)
   const common: StartOptions = {
     cluster,
     log,
@@ -76,11 +59,10 @@ export async function prepareOperator(
     // The command itself reports changed definitions, but not the fields that stored objects lose by them.
     definitionLog: session ? { ...silentLog, warn: (...line) => log.warn(...line) } : log,
     fieldValidation: 'Strict',
-    // Under the watch mode of a runtime alone there is no port for them.
-    serves: monitoring !== undefined,
+    serves: true,
     needsMetrics: false,
-    ...(monitoring && { listens: monitoring.listens }),
-    webhooks: { port: Number(optionalEnv(WEBHOOK_PORT) ?? 0) },
+    listens: monitoring.listens,
+    webhooks: { port: webhookPort },
     freeze: true,
   }
   const loops = writeLoops(systemClock)
@@ -94,7 +76,7 @@ export async function prepareOperator(
   const onAssembled = (parts: Parts): void => {
     options.onAssembled?.(parts)
     loop?.options.onAssembled(parts)
-    const line = monitoring?.addTo(parts.manager)
+    const line = monitoring.addTo(parts.manager)
     if (line && start === 1) log.info(line)
     if (session && parts.webhooks) void parts.manager.elected.then(() => session.send({ installed: true }))
   }

@@ -15,23 +15,17 @@ import { exitProcess, onOwnEnd, onUncaught } from '../../../runtime/os/signals.t
 import { placeLine, shortPath } from '../../../runtime/os/source_place.ts'
 import { onOutputClosed, writeLine } from '../../../runtime/os/terminal.ts'
 import { setDevHook } from '../../../operator/run/tool_hooks.ts'
-import { DEV, prepareOperator } from './operator.ts'
-import { OUTPUT_CLOSED, REPORTED } from '../session.ts'
+import { DEV, type DevSettings, OUTPUT_CLOSED, REPORTED } from '../session.ts'
+import { prepareOperator } from './operator.ts'
 
 /** The URL of this program. In the built package, the bundler chooses its name. */
 export const preloadUrl: string = import.meta.url
 
-/** Set by `kubeloop dev`: the operator's file, as the user wrote it. */
-const FILE = 'KUBELOOP_FILE'
-
 // The default of 10 frames may end within the runtime: then an error has no place in the user's code.
 Error.stackTraceLimit = 50
 
-const dev = optionalEnv(DEV)
-const file = optionalEnv(FILE)
-if (dev !== undefined && file !== undefined) {
-  reportEnd(file, dev === 'pretty')
-}
+const settings = optionalEnv(DEV)
+if (settings !== undefined) reportEnd(JSON.parse(settings) as DevSettings)
 
 /** The maximum number of errors: a missing bracket may cause dozens. */
 const MAX_ERRORS = 10
@@ -43,12 +37,13 @@ function describeFailure(error: unknown): string {
   return isScript ? `${message}; set "type": "module" in package.json, or rename the file to .mts` : message
 }
 
-function reportEnd(file: string, pretty: boolean): void {
+function reportEnd(settings: DevSettings): void {
+  const { file, pretty } = settings
   let [reported, runs] = [false, false]
   setDevHook({
     pretty,
     operatorRuns: () => void (runs = true),
-    prepare: (operator) => prepareOperator(operator, pretty),
+    prepare: (operator) => prepareOperator(operator, settings),
     waitForChange: endReported,
   })
   const report = (message: string, place?: string): void => {
