@@ -117,6 +117,22 @@ test('after two hundred thousand keys were added, delayed, retried and removed, 
   assert.deepEqual([queue.idle, queue.delayed, clock.pending], [true, 0, 0])
 })
 
+test('a queue that is emptied often makes no new table each time', (t) => {
+  const original = globalThis.Float64Array
+  let made = 0
+  t.after(() => void (globalThis.Float64Array = original))
+  globalThis.Float64Array = new Proxy(original, {
+    construct: (...call) => (made++, Reflect.construct(...call) as object),
+  })
+  const state = new QueueState<string>()
+  const first = made
+  for (let i = 0; i < 100; i++) {
+    state.add('a', 0, 0)
+    state.done(state.take(0)!)
+  }
+  assert.deepEqual([first > 0, made - first], [true, 0])
+})
+
 test('raised keys, and keys that leave by age, leave a bounded number of empty priorities', () => {
   const table = new KeyTable<string>()
   const order = new PriorityOrder(table as KeyTable<unknown>)
