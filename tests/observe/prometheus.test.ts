@@ -84,6 +84,11 @@ test('a controller cannot have the name of another one whose metrics are in the 
   one.controller('foo', 1)
   assert.throws(() => two.controller('foo', 1), /another controller with this name is running; .* or another registry/)
   other.controller('foo', 1)
+  // One whose metrics cannot be made does not hold its name.
+  const taken = new prom.Registry()
+  ;(await prometheusMeter(taken)).counter({ name: 'controller_runtime_active_workers', help: '', labels: [] })
+  const failing = await partsMeter(taken)
+  for (let time = 0; time < 2; time++) assert.throws(() => failing.controller('foo', 1), /it is a counter already/)
 })
 
 test('the same labels return the same series, until it is removed', async () => {
