@@ -113,6 +113,7 @@ test('permissions are named for the files and the plugin that are used', async (
       [{ exec, token: 'a' }],
       [{ exec, username: 'a' }],
       [{ exec, tokenFile: 'token' }, 'read /etc/kube/token'],
+      [{ 'client-certificate': 'crt', 'client-key': 'key' }, 'read /etc/kube/crt', 'read /etc/kube/key'],
     ] as const
   ) {
     const lacking = (rights: readonly object[]): readonly object[] => rights
@@ -340,14 +341,13 @@ test('errors about broken documents do not quote them', async () => {
 })
 
 test('an unreadable file is an error with the reason', async () => {
-  const environment = {
-    ...fakeEnvironment(),
-    readText: () => Promise.reject(Object.assign(new Error('EACCES'), { code: 'EACCES' })),
+  for (const code of ['EACCES', 'EPERM']) {
+    const readText = () => Promise.reject(Object.assign(new Error(code), { code }))
+    await assert.rejects(
+      loadConfig({ kubeconfig: '/k', environment: { ...fakeEnvironment(), readText } }),
+      (error) => error instanceof ConfigError && /Cannot read kubeconfig \/k: permission denied/.test(error.message),
+    )
   }
-  await assert.rejects(
-    loadConfig({ kubeconfig: '/k', environment }),
-    (error) => error instanceof ConfigError && /Cannot read kubeconfig \/k: permission denied/.test(error.message),
-  )
 })
 
 test('the origin of a cluster has the user, and the fields that are files', async () => {
