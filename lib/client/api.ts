@@ -130,11 +130,6 @@ export class Api {
     return new Api({ ...this.#options, fence }, this.#run)
   }
 
-  /** Returns a copy that reports its writes to a cache; `freeze` freezes returned objects as the cache does. */
-  observed(observer: WriteObserver, freeze?: boolean): Api {
-    return new Api({ ...this.#options, observer, freeze }, this.#run)
-  }
-
   /** Returns the object, frozen if the options say so. */
   handOut(object: KubeObject): KubeObject {
     return this.#options.freeze ? deepFreeze(object) : object

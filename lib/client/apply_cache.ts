@@ -79,10 +79,10 @@ export class ApplyCache {
   }
 
   /** Drops the entries of a deleted object, by its `namespace/name`; with `uid`, only those of that object. */
-  forget(resource: AnyResource, key: string, uid?: string): void {
+  forget(resource: AnyResource, key: string, uid: string): void {
     for (const fieldManager of this.#managers) {
       const id = idOf(fieldManager, resource, key)
-      if (uid !== undefined && !this.#answers.get(id)?.startsWith(hashOf(uid))) continue
+      if (!this.#answers.get(id)?.startsWith(hashOf(uid))) continue
       this.#answers.delete(id)
       this.#writers.delete(id)
     }

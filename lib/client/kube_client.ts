@@ -84,26 +84,23 @@ export interface KubeClientOptions {
 
 /** The client: reads by its reader, writes by its Api. */
 export class KubeClient implements Client {
-  readonly #options: KubeClientOptions
+  readonly #options: KubeClientOptions & { readonly applied: ApplyCache; readonly kinds: RestMapper }
   readonly #api: Api
   readonly #reader: Reader
-  readonly #applied: ApplyCache
-  readonly #kinds: RestMapper
   #stated: StatedStatuses = new WeakMap()
   #live: Client | undefined
 
   constructor(options: KubeClientOptions) {
-    this.#options = options
+    const { applied = new ApplyCache(), kinds = new RestMapper(options.api) } = options
+    this.#options = { ...options, applied, kinds }
     this.#api = options.api
     const live = new LiveReader(options.api, options.onIndexError)
     this.#reader = options.reader?.(live) ?? live
-    this.#applied = options.applied ?? new ApplyCache()
-    this.#kinds = options.kinds ?? new RestMapper(options.api)
   }
 
   /** Returns a copy for one run: the run's signal aborts its calls, and `onWrite` is called after its writes. */
   bound(run: { readonly signal: AbortSignal }, onWrite?: (write: WriteRecord) => void): KubeClient {
-    return this.#copy({ api: this.#api.bound(run), onWrite: onWrite ?? this.#options.onWrite })
+    return this.#copy({ api: this.#api.bound(run), onWrite })
   }
 
   /** Returns a copy for the holder of a lease: no write begins once the fence has fallen. */
@@ -124,7 +121,7 @@ export class KubeClient implements Client {
   }
 
   #copy(changes: Partial<KubeClientOptions>): KubeClient {
-    return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, ...changes })
+    return new KubeClient({ ...this.#options, ...changes })
   }
 
   /** See {@link Reads}. */
@@ -195,7 +192,7 @@ export class KubeClient implements Client {
     // Without a cached object there is nothing to compare a remembered result with.
     const memory = options.dryRun || !this.#isCached(resource, target)
       ? undefined
-      : this.#applied.of(resource, target, query.fieldManager)
+      : this.#options.applied.of(resource, target, query.fieldManager)
     if (current && memory?.isUpToDate(wanted, current)) {
       return this.#report('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
@@ -277,7 +274,6 @@ export class KubeClient implements Client {
     options: DeleteOptions = {},
   ): Promise<boolean> {
     const target = targetOf(resource, ref, 'delete')
-    if (!options.dryRun) this.#applied.forget(resource, formatKey(target))
     try {
       await this.#api.delete(target, deletion(options), options.signal)
     } catch (error) {
@@ -298,7 +294,6 @@ export class KubeClient implements Client {
       throw new TypeError(`${what} in a namespace: it is cluster-scoped, and all its objects would be deleted`)
     }
     const remaining = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
-    if (!options.dryRun) { for (const object of remaining) this.#applied.forget(resource, formatKey(keyOf(object))) }
     this.#notify('delete', resource, { namespace, name: '*' }, 'deleted', options)
     return remaining as T[]
   }
@@ -337,7 +332,7 @@ export class KubeClient implements Client {
     signal?.throwIfAborted()
     const { kind } = name
     const apiVersion = 'apiVersion' in name ? name.apiVersion : apiVersionOf(name)
-    const found = await untilAborted(this.#kinds.find({ apiVersion, kind }), signal)
+    const found = await untilAborted(this.#options.kinds.find({ apiVersion, kind }), signal)
     if (found) return found
     const place = `the server${clusterSuffix(this.#api)}`
     const message = `Cannot find the kind ${kind} of ${apiVersion}: ${place} does not serve it (is the CRD installed?)`
@@ -353,7 +348,12 @@ export class KubeClient implements Client {
   async #checkSharing(target: NamedTarget, wanted: object, manager: string, options: SendOptions): Promise<void> {
     const { writer } = this.#options
     if (writer === undefined || options.dryRun) return
-    await refuseSharing(this.#api, target, wanted, { manager, writer, applied: this.#applied, signal: options.signal })
+    await refuseSharing(this.#api, target, wanted, {
+      manager,
+      writer,
+      applied: this.#options.applied,
+      signal: options.signal,
+    })
   }
 
   #query(options: SendOptions): WriteQuery & { fieldManager: string } {

@@ -40,7 +40,7 @@ export async function readList(
       if (text.length < due) continue
       const begin = head === '' ? headOf(text) : ''
       const rest = text.slice(begin.length)
-      const end = head + begin === '' ? 0 : lastComma(rest)
+      const end = lastComma(rest)
       const taken = end > 0 ? parse(`[${rest.slice(0, end)}]`) as KubeObject[] | undefined : undefined
       if (taken) {
         head += begin

@@ -1,6 +1,6 @@
 /** Counts requests. A file of its own: it is loaded only if metrics are on. */
 import type { Transport } from '../core/transport.ts'
-import type { Counter, Meter, MetricDefinition } from '../observe/metrics.ts'
+import type { Meter, MetricDefinition } from '../observe/metrics.ts'
 
 const REQUESTS_TOTAL: MetricDefinition<'code' | 'method' | 'host'> = {
   name: 'rest_client_requests_total',
@@ -18,13 +18,7 @@ export interface RequestMeter {
 /** Returns a transport that counts every sent request, retries included, as client-go does. */
 export function countingRequests(meter: Meter, transport: Transport, host: string): Transport {
   const series = meter.counter(REQUESTS_TOTAL)
-  const counters = new Map<string, Counter>()
-  const count = (code: string, method: string): void => {
-    const id = `${code} ${method}`
-    let counter = counters.get(id)
-    if (!counter) counters.set(id, counter = series.with({ code, method, host }))
-    counter.inc()
-  }
+  const count = (code: string, method: string): void => series.with({ code, method, host }).inc()
   return async (request) => {
     try {
       const response = await transport(request)

@@ -30,8 +30,6 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
       `Cannot start controller "${controller}": another controller with this name is running; give it a name of its own, or another registry, or their metrics mix`,
     )
   }
-  inUse.set(store, names.add(controller))
-
   const runs = meter.counter<Label | 'result'>({
     ...metric('controller_runtime_reconcile_total'),
     labels: ['controller', 'result'],
@@ -48,6 +46,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   })
   const active = series.gauge(metric('controller_runtime_active_workers'))
   series.gauge(metric('controller_runtime_max_concurrent_reconciles')).set(concurrency)
+  inUse.set(store, names.add(controller))
 
   let isRemoved = false
   return {

@@ -8,7 +8,7 @@ import { type Log, RateLimitedLog, withFields } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import type { RunHistory } from './run_history.ts'
+import type { RunHistory, RunRecord } from './run_history.ts'
 import { withoutValues } from './change_summary.ts'
 import { changesIn, FailureLog } from './failures.ts'
 import { describeWrite, type WriteLoops } from './write_loops.ts'
@@ -100,10 +100,7 @@ export class Reconciler {
   async run(key: string): Promise<void> {
     const { controller, kind, reconcile, queue, metrics, history, loops } = this.#options
     // While its worker waited for a turn.
-    if (this.#dropped.delete(key)) {
-      history.end(key)
-      return void this.#dispose(key, GIVEN_UP)
-    }
+    if (this.#dropped.delete(key)) return void this.#dispose(key, GIVEN_UP)
     // A run caused by an event while a retry waits belongs to the attempt before that retry.
     const attempt = Math.max(1, queue.failures(key) + (queue.isRetrying(key) ? 0 : 1))
     const writes: WriteRecord[] = []
@@ -119,8 +116,7 @@ export class Reconciler {
     const { durationMs } = end
     const decided = disposition(end.outcome)
     metrics?.end(decided, end, durationMs)
-    const retryInMs = this.#dispose(key, this.#dropped.delete(key) ? GIVEN_UP : decided)
-    const { causes, count } = history.end(key)
+    const { retryInMs, causes, count } = this.#dispose(key, this.#dropped.delete(key) ? GIVEN_UP : decided)
     const ended = { controller, kind, key, causes, count, attempt, durationMs, disposition: decided, retryInMs, writes }
     if (this.#options.onReconcile) return void this.#report(ended)
     if (history.isShown) {
@@ -152,7 +148,7 @@ export class Reconciler {
   }
 
   /** Applies a disposition to the queue. Returns the delay of the next try after a failure or `{ requeue: true }`. */
-  #dispose(key: string, decided: Disposition): number | undefined {
+  #dispose(key: string, decided: Disposition): RunRecord & { readonly retryInMs: number | undefined } {
     const { queue, clock, history, holdEvents } = this.#options
     const note = (cause: string, afterMs: number, isRetry: boolean): void => {
       if (history.wants(key)) history.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
@@ -182,7 +178,7 @@ export class Reconciler {
         note(decided.kind === 'retry' ? `retry ${queue.failures(key)}` : 'requeued', delayMs, true)
     }
     queue.done(key)
-    return delayMs
+    return { ...history.end(key), retryInMs: delayMs }
   }
 
   /** Never rejects: a throwing listener must not stop the worker. */

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
-import { sleep } from '../async/clock.ts'
+import { within } from '../async/clock.ts'
 import type { PartEnvironment } from '../observe/environment.ts'
 import { endsInTime, type Sink, type Source, type SourceFailure } from './source.ts'
 
@@ -111,18 +111,17 @@ export class SourceSet {
   async #syncAll(): Promise<void> {
     const { controller, clock, syncTimeoutMs } = this.#options
     const { signal } = this.#stop
-    const scope = abortScope(signal)
-    const timeout = sleep(clock, syncTimeoutMs, scope.signal).then(() => {
-      throw this.#syncTimeout(syncTimeoutMs)
-    })
-    timeout.catch(() => {}) // handled by the race below
-    try {
+    const begin = async (): Promise<void> => {
       const first = this.#first.splice(0)
       this.#first.push(...first.filter(({ source }) => !this.#begins(source)))
       const started = first.filter(({ source }) => this.#begins(source)).map((each) =>
         this.#begin(each.source, each.signal)
       )
-      await Promise.race([Promise.all(started), timeout, this.#failure])
+      await Promise.race([Promise.all(started), this.#failure])
+    }
+    try {
+      const late = (): Error => this.#syncTimeout(syncTimeoutMs)
+      await within(clock, syncTimeoutMs, late, (limited) => untilAborted(begin(), limited), signal)
     } catch (error) {
       if (signal.aborted) return
       const cause = error instanceof Error ? error.cause : undefined
@@ -130,9 +129,6 @@ export class SourceSet {
         `Cannot start controller "${controller}": ${messageOf(error)}`,
         cause === undefined ? undefined : { cause },
       )
-    } finally {
-      scope.abort()
-      scope[Symbol.dispose]()
     }
   }
 

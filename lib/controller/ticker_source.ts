@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { keyOf, type Keys, type ObjectKey } from '../core/objects.ts'
-import { nextTurn, sleep } from '../async/clock.ts'
+import { nextTurn, pause } from '../async/clock.ts'
 import { environmentOf, type PartEnvironment, type PartOptions } from '../observe/environment.ts'
 import { RateLimitedLog } from '../observe/log.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
@@ -74,17 +74,12 @@ export class TickerSource implements Source {
     this.#started = true
     const { clock, everyMs } = this.#options
     let dueMs = clock.monotonic()
-    try {
-      while (!signal.aborted) {
-        dueMs = nextTick(dueMs, everyMs, clock.monotonic())
-        await sleep(clock, dueMs - clock.monotonic(), signal)
-        this.#calling = true
-        await this.#tick(sink, signal)
-        this.#calling = false
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error
-    } finally {
+    for (;;) {
+      dueMs = nextTick(dueMs, everyMs, clock.monotonic())
+      await pause(clock, dueMs - clock.monotonic(), signal)
+      if (signal.aborted) return
+      this.#calling = true
+      await this.#tick(sink, signal)
       this.#calling = false
     }
   }

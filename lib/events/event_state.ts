@@ -48,15 +48,9 @@ export const DEFAULT_LIMITS: EventLimits = { series: 4096, queue: 1000, burst: 2
  */
 export type DropCause = 'rate' | 'queue' | 'memory' | 'refused' | 'forbidden' | 'failed' | 'stopped'
 
-export const DROP_CAUSES: readonly DropCause[] = [
-  'rate',
-  'queue',
-  'memory',
-  'refused',
-  'forbidden',
-  'failed',
-  'stopped',
-]
+export const DROP_CAUSES: Readonly<Record<DropCause, 0>> = {
+  ...{ rate: 0, queue: 0, memory: 0, refused: 0, forbidden: 0, failed: 0, stopped: 0 },
+}
 
 /** The result of recording. `exhausted`: the first occurrence that the spam filter rejected. */
 export type Recorded = 'new' | 'repeated' | 'exhausted' | 'dropped'
@@ -181,15 +175,11 @@ export class EventState {
     for (const id of this.#series.keys()) this.#schedule(id, nowMs)
   }
 
-  /** Drops everything that was not written. No write may be in flight. */
+  /** Counts everything that was not written as dropped. No write may be in flight, and none may follow. */
   abandon(): void {
     let left = 0
     for (const series of this.#series.values()) left += unwritten(series)
     if (left > 0) this.#onDrop('stopped', left)
-    this.#series.clear()
-    this.#ready.clear()
-    this.#missing = 0
-    this.#sweepMs = Infinity
   }
 
   /** Schedules the next write of a series, or its next sweep. */

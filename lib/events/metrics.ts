@@ -15,6 +15,6 @@ export interface EventMeter {
 
 export function dropCounter(meter: Meter): ReturnType<EventMeter['droppedEvents']> {
   const dropped = meter.counter(DROPPED)
-  const series = new Map(DROP_CAUSES.map((cause) => [cause, dropped.with({ cause })]))
+  const series = new Map(Object.keys(DROP_CAUSES).map((cause) => [cause, dropped.with({ cause })]))
   return (cause, count) => series.get(cause)?.inc(count)
 }

@@ -35,8 +35,6 @@ export class Follower {
   readonly #options: FollowerOptions
   readonly #scope: ReturnType<typeof abortScope>
   #state: FollowerState = INITIAL_FOLLOWER_STATE
-  /** Resolves when the last watch has ended; never rejects. */
-  #watched: Promise<void> = Promise.resolve()
   #abortWatch: ((reason: Error) => void) | undefined
   /** The version at which the next watch begins. */
   #version: string | undefined
@@ -70,11 +68,10 @@ export class Follower {
     }
   }
 
-  /** Stops everything, and resolves when the watch has ended. */
-  async end(): Promise<void> {
+  /** Stops everything. */
+  end(): void {
     this.#scope.abort(new DOMException('The election has ended', 'AbortError'))
     this.#scope[Symbol.dispose]()
-    await this.#watched
   }
 
   /** Resolves after `ms`, or at the next input. */
@@ -97,10 +94,10 @@ export class Follower {
 
   #open(version: string): void {
     this.#apply({ kind: 'opening' })
-    this.#watched = this.#run(version)
+    void this.#run(version)
   }
 
-  /** Runs one watch, from its request to its end. */
+  /** Runs one watch, from its request to its end. Never rejects. */
   async #run(version: string): Promise<void> {
     const { clock, lock, log, timings } = this.#options
     const beganMs = clock.monotonic()
@@ -117,7 +114,6 @@ export class Follower {
     } finally {
       silence.cancel()
       scope[Symbol.dispose]()
-      this.#abortWatch = undefined
     }
     if (this.#scope.signal.aborted) return
     if (needsNewVersion(error)) this.#version = undefined
@@ -150,7 +146,7 @@ export class Follower {
         signal.throwIfAborted()
         const event = parseWatchLine(line, what)
         this.#version = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
-        if (event.kind === 'bookmark' || event.object.metadata.name !== name) continue
+        if (event.kind === 'bookmark') continue
         const lease = event.object as Lease
         if (event.kind === 'applied') lock.observeWatched(lease)
         this.#apply({

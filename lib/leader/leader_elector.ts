@@ -212,7 +212,7 @@ export class LeaderElector {
         await follower.wait({ isRead, lostRace })
       }
     } finally {
-      await follower?.end()
+      follower?.end()
     }
   }
 

@@ -162,7 +162,7 @@ export class Cluster implements Runnable {
     const warned = new Set<string>()
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log, warned)
     this.client = new KubeClient({
-      api: this.api.observed(this.cache, freeze),
+      api: new Api({ transport: this.transport, ...origin, observer: this.cache, freeze }),
       reader,
       onIndexError: reportingObjects('an index', { cluster, clock, log }),
       fieldManager: name,

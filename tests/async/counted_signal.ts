@@ -23,3 +23,22 @@ export function countedSignal(): { readonly controller: AbortController; readonl
   const controller = new AbortController()
   return { controller, listeners: countListeners(controller.signal) }
 }
+
+/**
+ * Counts the listeners of all signals, so also those of signals that a test cannot reach: what is repeated must not add
+ * any. `end` ends the count.
+ */
+export function countAllListeners(): { readonly listeners: () => number; end(): void } {
+  const counts = new Map<AbortSignal, () => number>()
+  const { prototype } = EventTarget
+  const { addEventListener } = prototype
+  prototype.addEventListener = function (this: EventTarget, ...args: Parameters<EventTarget['addEventListener']>) {
+    if (!(this instanceof AbortSignal) || counts.has(this)) return addEventListener.apply(this, args)
+    counts.set(this, countListeners(this))
+    this.addEventListener(...args as Parameters<AbortSignal['addEventListener']>)
+  }
+  return {
+    listeners: () => [...counts.values()].reduce((sum, count) => sum + count(), 0),
+    end: () => void (prototype.addEventListener = addEventListener),
+  }
+}

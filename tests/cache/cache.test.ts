@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineIndex } from '../../lib/core/object_indexer.ts'
+import { defineIndex, type Index } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { metadataOf, type Resource } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
@@ -317,10 +317,15 @@ test('the objects of one namespace are found by an index, own writes in the same
   const [informer] = c.cache.informersOf(POD)!
   const inNamespace = async (namespace: string, labels?: string): Promise<string> =>
     names(await c.reader.list(Pod, { namespace, ...(labels && { labels }) })).join()
+  // It is built in turns of the event loop, and not by the first read of the store.
+  const built: unknown[] = []
+  const index = informer!.index.bind(informer!)
+  Object.assign(informer!, { index: (of: Index<KubeObject>) => (built.push(of), index(of)) })
   assert.deepEqual(
     [await inNamespace('two'), await inNamespace('two', 'x=y'), await inNamespace('none')],
     ['c,d', 'd', ''],
   )
+  assert.equal(built[0], BY_NAMESPACE)
   let looks = 0
   const values = informer!.store.values.bind(informer!.store)
   Object.assign(informer!.store, {

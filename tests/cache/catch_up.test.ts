@@ -163,6 +163,28 @@ test('a large store is compared in several turns of the event loop', async () =>
   await caughtUp
 })
 
+test('an object that is up to date is not compared again while the others come', async () => {
+  const server = new ScriptedServer()
+  const names = Array.from({ length: 50 }, (_, at) => `p${at}`)
+  server.lists.push(list('99', names.map((name) => pod(name, '9'))))
+  let [come, compared] = [0, 0]
+  const clock = new FakeClock()
+  await catchUp({
+    api: new Api({ transport: server.transport, clock }),
+    resource: POD,
+    clock,
+    budget: turnBudgetOf(clock),
+    store: {
+      get: (key) => (compared++, names.indexOf(key.slice('default/'.length)) < come ? pod('it', '9') : undefined),
+      heads: () => [].values(),
+    },
+    lastSeen: () => '5',
+    progress: async () => void come++,
+    reopen() {},
+  }, new AbortController().signal)
+  assert.ok(come === names.length && compared <= 4 * come, `${compared} comparisons of ${come} objects`)
+})
+
 for (const streams of [false, true]) {
   const what = streams ? 'that began with the objects' : 'after a list'
   test(`a watch ${what} that is still late after 1 s is opened again, once`, async () => {

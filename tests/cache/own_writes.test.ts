@@ -178,6 +178,7 @@ test('an own write is shown if a field selector by name and namespace matches, a
   assert.match((await pods(w)).join(), /^a,c-\w+,a,c-\w+$/, 'its server decides')
   await w.client.patch(Pod, A, { merge: { metadata: { labels: { at: '1' } } } })
   assert.deepEqual((await w.client.get(Pod, A))?.metadata.labels, { at: '1' })
+  assert.match(w.requests.at(-1)!.path, /^\/api\/v1\/namespaces\/default\/pods\?fieldSelector=metadata.name%3Da%2Cspec/)
   await w.client.delete(Pod, A, { gracePeriodSeconds: 0 })
   assert.equal(await w.client.get(Pod, A), undefined)
   await w.catchUp()

@@ -60,6 +60,7 @@ export async function reflecting(
     controller.signal,
   )
   const stop = async (): Promise<void> => {
+    assert.ok(listeners() <= 2, `${listeners()} listeners of what it has done before`)
     controller.abort(new Error('the test is over'))
     await ended
     assert.deepEqual([clock.pending, listeners()], [0, 0], 'a timer or a listener is left')

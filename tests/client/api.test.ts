@@ -9,7 +9,7 @@ import type { AnyResource } from '../../lib/core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { ConfigMap as CONFIG_MAP } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { answer, recorder, refusal } from './transports.ts'
+import { answer, refusal } from './transports.ts'
 
 const NODE: AnyResource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }
 const TARGET = { resource: CONFIG_MAP, namespace: 'default', name: 'a' }
@@ -157,9 +157,16 @@ test('a fence is notified of every write and its end: unsent, answered or unknow
 
 test('discovery finds the kinds with the verbs, each group once, and skips groups that are not available', async () => {
   const server = serve()
-  const { transport } = recorder(server)
+  let [open, most] = [0, 0]
+  const transport: Transport = async (request) => {
+    most = Math.max(most, ++open)
+    const response = await server(request)
+    open--
+    return response
+  }
   const signal = new AbortController().signal
   const kinds = await discoverKinds(new Api({ transport }), ['list', 'watch', 'delete'], signal)
+  assert.ok(most > 10, `${most} requests at once`)
   const found = kinds.find(({ kind }) => kind === 'ConfigMap')
   assert.deepEqual(found, CONFIG_MAP)
   assert.equal(kinds.find(({ kind }) => kind === 'Namespace')?.scope, 'Cluster')

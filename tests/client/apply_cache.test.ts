@@ -105,7 +105,14 @@ test('objects, kinds and field managers have separate entries', () => {
 test('the cache is bounded: the oldest entries are dropped, and remembering again makes an entry the newest', () => {
   const all = new ApplyCache()
   const of = (name: string): ReturnType<ApplyCache['of']> => all.of(POD, { namespace: 'ns', name }, 'me')
-  for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
+  const shared = (name: string, writer: string) =>
+    all.sharedBy(POD, { namespace: 'ns', name }, 'me', writer, { of: writer })
+  for (let index = 0; index < 50_000; index++) {
+    of(`p${index}`).remember(desired, answered)
+    shared(`p${index}`, 'one').judged()
+  }
+  shared('one more', 'one').judged()
+  assert.deepEqual(['p0', 'p1'].map((name) => shared(name, 'two').others), [[], ['one']])
   of('p0').remember(desired, answered)
   of('one more').remember(desired, answered)
   assert.deepEqual(
@@ -123,18 +130,14 @@ test('forget drops the entries of all field managers of one object', () => {
   const others = () => all.sharedBy(POD, KEY, 'me', 'two', {}).others
   all.sharedBy(POD, KEY, 'me', 'one', desired).judged()
   assert.deepEqual(others(), ['one'])
-  all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
-  all.forget(POD, 'a')
+  all.forget({ ...POD, group: 'x.dev' }, 'ns/a', 'u')
+  all.forget(POD, 'a', 'u')
   assert.equal(all.size, 4)
   // A later object of the same name has another uid.
   all.forget(POD, 'ns/a', 'earlier')
   assert.equal(all.size, 4)
-  all.of(POD, { ...KEY, name: 'c' }, 'me').remember(desired, answered)
-  all.forget(POD, 'ns/c', 'u')
-  assert.equal(all.size, 4)
   // The watch may deliver only its metadata.
-  all.forget(metadataOf(POD), 'ns/a')
-  all.forget(POD, 'ns/a')
+  all.forget(metadataOf(POD), 'ns/a', 'u')
   assert.deepEqual(
     managers.flatMap((manager) =>
       ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).isUpToDate(desired, answered))
@@ -148,7 +151,7 @@ test('the cache is bounded for any number of field managers', () => {
   const all = new ApplyCache()
   for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
   assert.equal(all.of(POD, KEY, 'manager-999').isUpToDate(desired, answered), true)
-  all.forget(POD, 'ns/a')
+  all.forget(POD, 'ns/a', 'u')
   assert.deepEqual(
     ['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).isUpToDate(desired, answered)),
     [

@@ -81,12 +81,14 @@ function setup(options: { fence?: Fence } = {}) {
 }
 
 test('every write sends field manager, validation and dry run of the call, the client or the wrapper', async () => {
-  const { client, last, reported } = setup()
+  const { client, network, last, reported } = setup()
   const given = (query: URLSearchParams): unknown[] =>
     ['fieldManager', 'fieldValidation', 'dryRun'].map((name) => query.get(name))
   for (const [name, write] of Object.entries(WRITES)) {
     await write(client, {})
     assert.deepEqual(given(last()), ['me', 'Warn', null], name)
+    assert.equal(network.requests.at(-1)!.headers?.['accept'], 'application/json', name)
+    assert.equal(client.live, client.live)
     await write(client.live, {})
     assert.deepEqual(given(last()), ['me', 'Warn', null], `${name}, live`)
     await write(client, { fieldManager: 'call', fieldValidation: 'Ignore', dryRun: true })
@@ -140,11 +142,20 @@ test('applies are forced by default, and preconditions are sent', async () => {
   assert.equal(await force(client.subresource(FOO, REF, 'status').apply({ status: {} })), 'true')
   assert.equal(await force(client.subresource(FOO, REF, 'status').apply({ status: {} }, { force: false })), 'false')
   assert.equal(await force(client.patch(FOO, REF, { merge: {} })), null)
-  await client.patch(FOO, REF, { merge: { metadata: { labels: {} } } }, { resourceVersion: '7', subresource: 'status' })
-  assert.deepEqual([network.requests.at(-1)!.path.split('?')[0], bodyOf(network.requests.at(-1))], [
-    '/apis/cases.dev/v1/namespaces/ns/foos/a/status',
-    { metadata: { labels: {}, resourceVersion: '7' } },
-  ])
+  const [part, atVersion] = [{ metadata: { labels: {} } }, { metadata: { labels: {}, resourceVersion: '7' } }]
+  const operation = { op: 'remove', path: '/spec/a' }
+  for (
+    const [patch, sent] of [
+      [{ merge: part }, atVersion],
+      [{ strategic: part }, atVersion],
+      [{ json: [operation] }, [operation, { op: 'add', path: '/metadata/resourceVersion', value: '7' }]],
+    ] as const
+  ) {
+    await client.patch(FOO, REF, patch, { resourceVersion: '7', subresource: 'status' })
+    const { path } = network.requests.at(-1)!
+    const root = '/apis/cases.dev/v1/namespaces/ns/foos/a/status'
+    assert.deepEqual([path.split('?')[0], bodyOf(network.requests.at(-1))], [root, sent])
+  }
   await client.setStatus(FOO, foo, { phase: 'x' })
   const replaces = { op: 'add', path: '/status', value: { phase: 'x' } }
   const [isIt, isVersion] = [{ op: 'test', path: '/metadata/uid', value: 'u' }, {

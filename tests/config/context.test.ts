@@ -113,6 +113,7 @@ test('permissions are named for the files and the plugin that are used', async (
       [{ exec, token: 'a' }],
       [{ exec, username: 'a' }],
       [{ exec, tokenFile: 'token' }, 'read /etc/kube/token'],
+      [{ 'client-certificate': 'crt', 'client-key': 'key' }, 'read /etc/kube/crt', 'read /etc/kube/key'],
     ] as const
   ) {
     const lacking = (rights: readonly object[]): readonly object[] => rights

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
 import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
+import { RotatingPair } from '../../lib/config/rotating_pair.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { fakeEnvironment, kubeconfigOf } from './fake_environment.ts'
 
@@ -123,4 +125,11 @@ test('after a 401 both files are read at once', async () => {
   put(a!.cert, a!.key)
   refused()
   await uses(a!)
+})
+
+test('a pair that has not changed is not checked again', async () => {
+  const fixed = (text: string) => ({ read: () => Promise.resolve(text), invalidate() {} })
+  const [cert, key] = [fixed(a!.cert), fixed(a!.key)]
+  const pair = new RotatingPair({ cert, key, clock: new FakeClock(), log: silentLog, at: 'here' })
+  assert.equal(await pair.read(), await pair.read())
 })

@@ -4,6 +4,8 @@ import fc from 'fast-check'
 import { formatKey } from '../../lib/core/objects.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import type { Result } from '../../lib/controller/result.ts'
+import type { Source } from '../../lib/controller/source.ts'
+import { aborted } from '../../lib/async/abort.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { NODE, pod, refusal } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
@@ -166,7 +168,7 @@ test('a key that is received together with the abort is not reconciled', async (
   assert.equal(runs, 0)
 })
 
-test('a key that is dropped while its worker waits for a turn does not run, and may be added again', async () => {
+test('a key that is dropped while it waits, or its worker for a turn, does not run, and may be added again', async () => {
   class SteppingClock extends FakeClock {
     stepMs = 0
     override monotonic(): number {
@@ -175,9 +177,11 @@ test('a key that is dropped while its worker waits for a turn does not run, and 
   }
   const clock = new SteppingClock()
   const runs: string[] = []
+  const causes: string[] = []
   await using c = controlling({
     clock,
-    pods: [pod('a', '1'), pod('b', '1')],
+    pods: [pod('a', '1'), pod('b', '1'), pod('c', '1')],
+    onReconcile: (report) => void causes.push(...report.causes),
     concurrency: 2,
     async reconcile({ key: { name } }) {
       runs.push(name)
@@ -185,7 +189,7 @@ test('a key that is dropped while its worker waits for a turn does not run, and 
       // The time of the turn is spent, so the other worker waits with its key.
       clock.stepMs += 1000
       for (let ticks = 0; ticks < 10; ticks++) await undefined
-      c.controller.drop((key) => key === 'default/b')
+      c.controller.drop((key) => key !== 'default/a')
       return undefined
     },
   })
@@ -194,7 +198,10 @@ test('a key that is dropped while its worker waits for a turn does not run, and 
   assert.deepEqual([runs, c.controller.idle], [['a'], true])
   c.stream.send('MODIFIED', pod('b', '6'))
   await c.settle()
-  assert.deepEqual(runs, ['a', 'b'])
+  c.stream.send('MODIFIED', pod('c', '7', { spec: 1 }))
+  await c.settle()
+  // What a key was queued for is dropped with it.
+  assert.deepEqual([runs, causes], [['a', 'b', 'c'], ['added', 'metadata changed', 'spec none→1']])
 })
 
 test('a sync timeout of the first lists rejects the start with what is missing and why, and leaves nothing', async () => {
@@ -276,6 +283,22 @@ test('a report has the causes, count and outcome of its own run; a throwing list
     c.lines.filter((line) => line.startsWith('error The onReconcile listener of controller "test" threw')).length,
     5,
   )
+})
+
+test('a key is not asked for its cause if nothing shows it', async () => {
+  let asked = 0
+  for (const onReconcile of [undefined, () => {}]) {
+    const source: Source = {
+      name: 'own',
+      async start(sink, signal) {
+        sink.add('default/a', { cause: () => `${++asked}` })
+        await aborted(signal)
+      },
+    }
+    await using c = controlling({ sources: [source], onReconcile })
+    await c.start()
+    assert.equal(asked, onReconcile ? 1 : 0)
+  }
 })
 
 test('with random events and failures, each key is reconciled at its last version, and never twice at once', async () => {

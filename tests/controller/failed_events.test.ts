@@ -46,13 +46,16 @@ test('mapped states are removed, all stay if an event came meanwhile, and the ob
 
 test('the number of deleted objects is limited: the oldest is dropped, unless it was mapped or created again', () => {
   const parked = new FailedEvents(2)
-  const objects = ['a', 'b', 'c', 'd', 'e'].map((name) => pod(name, '1'))
-  const [a, b, c, d, e] = objects as [KubeObject, KubeObject, KubeObject, KubeObject, KubeObject]
+  const [a, b, c, d, e, f] = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => pod(name, '1')) as [
+    ...[KubeObject, KubeObject, KubeObject],
+    ...[KubeObject, KubeObject, KubeObject],
+  ]
   for (const [i, object] of [a, b].entries()) assert.equal(parked.add('ab'[i]!, deleted(object)), undefined)
   parked.add('a', added(a))
   assert.equal(parked.add('c', deleted(c)), undefined)
   assert.equal(parked.add('d', deleted(d))?.delta.object, b)
   parked.mapped('c', parked.get('c')!, [c], '')
   assert.equal(parked.add('e', deleted(e)), undefined)
-  assert.deepEqual([...parked.values()].map(({ delta }) => delta.object.metadata.name), ['a', 'd', 'e'])
+  assert.equal(parked.add('f', deleted(f))?.delta.object, d)
+  assert.deepEqual([...parked.values()].map(({ delta }) => delta.object.metadata.name), ['a', 'e', 'f'])
 })

@@ -247,17 +247,19 @@ test('failures for another reason, and those of a single key, are all logged', a
   assert.ok(lines.filter((line) => line.startsWith('error')).length > 15, lines.join('\n'))
 })
 
-test('of keys that fail for one reason, those with a line have no further ones than five in a period', () => {
+test('keys that fail for one reason have no more than five lines in a period, and 10,000 are counted', () => {
   const { lines, log } = keptLog()
   const failures = new FailureLog('Pod', new FakeClock(), log)
-  for (let attempt = 1; attempt <= 10; attempt++) {
-    for (const key of ['default/a', 'default/b']) {
-      const disposition = { kind: 'retry', error: new Error('broken'), priority: undefined, label: 'error' } as const
-      failures.ended({ kind: 'Pod', key, attempt, disposition, retryInMs: 20_000, writes: [] }, log)
-    }
+  const disposition = { kind: 'retry', error: new Error('broken'), priority: undefined, label: 'error' } as const
+  const fails = (key: string, attempt: number): void => {
+    failures.ended({ kind: 'Pod', key, attempt, disposition, retryInMs: 20_000, writes: [] }, log)
   }
-  failures.stop()
+  for (let attempt = 1; attempt <= 10; attempt++) for (const key of ['default/a', 'default/b']) fails(key, attempt)
   assert.equal(lines.length, 5, lines.join('\n'))
+  for (let at = 0; at < 10_010; at++) fails(`default/more-${at}`, 1)
+  failures.stop()
+  const last = '10000 more keys of Pod failed for the same reason, the last one "default/more-9999": broken'
+  assert.deepEqual(lines.slice(5), [`error ${last}`])
 })
 
 test('recoveries of many keys are counted too, and the count is logged at the stop', async () => {

@@ -27,6 +27,7 @@ function streaming(
     run,
     added: kept.added,
     keys: kept.keys,
+    listeners: signal.listeners,
     isOver: () => isOver,
     settle: () => settle(clock),
     async end(): Promise<void> {
@@ -55,12 +56,16 @@ test('a stream that throws is opened again with back-off, which starts again aft
   let left = 4
   const failing: number[] = []
   const signals: AbortSignal[] = []
+  const listening: number[] = []
   const s = streaming(
     async function* (signal) {
       assert.ok(signals.every(({ aborted }) => aborted), 'the signal of an earlier stream is aborted')
       signals.push(signal)
       opened.push(clock.monotonic())
-      if (opened.length > 1) failing.push(s.source.failing.length)
+      if (opened.length > 1) {
+        failing.push(s.source.failing.length)
+        listening.push(s.listeners())
+      }
       if (opened.length === 4) yield { name: 'a' }
       if (left-- > 0) throw new Error('broken')
       return 'done'
@@ -73,6 +78,7 @@ test('a stream that throws is opened again with back-off, which starts again aft
   await s.clock.advance(10_000)
   await s.settle()
   assert.deepEqual([opened, s.keys(), s.isOver()], [[0, 100, 300, 700, 800], ['a'], true])
+  assert.equal(new Set(listening).size, 1, `listeners of each opening: ${listening}`)
   assert.deepEqual(failing, [0, 0, 0, 0])
   assert.equal(s.lines[0], 'error Cannot read the stream of the source "mine": broken (opened again in 100 ms)')
   await s.end()

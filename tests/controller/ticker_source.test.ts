@@ -74,7 +74,10 @@ test('a function that throws, rejects or returns no keys is logged, and called a
     () => [{ name: 'a' }],
   ]
   const s = ticking(() => answers.shift()!())
-  await s.clock.advance(4000)
+  await s.clock.advance(3000)
+  assert.equal(s.source.failing.length, 1)
+  await s.clock.advance(1000)
+  assert.deepEqual(s.source.failing, [])
   assert.deepEqual([s.keys(), s.lines.length], [['a'], 3])
   assert.equal(s.lines[0], 'error Cannot get the keys of the source "mine": mine')
   await s.end()

@@ -7,6 +7,7 @@ import type { Run } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
+import { entriesRead } from '../tools/steps.ts'
 import { controlling } from './fixture.ts'
 
 const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
@@ -48,6 +49,14 @@ test('runs that change nothing do not count, and neither do those of other keys'
     assert.equal(loops.ended('a', run(write({ result: 'unchanged' }), write())), undefined)
   }
   assert.ok(loops.ended('a', run(write())))
+})
+
+test('the keys of the last ten seconds are not searched after each run', () => {
+  const loops = writeLoops(new FakeClock())
+  const read = entriesRead(() => {
+    for (let key = 0; key < 100; key++) loops.ended(`${key}`, run(write()))
+  })
+  assert.ok(read <= 200, `${read} entries read`)
 })
 
 test('the warning names recent causes and writes, each once, and a limited number of them', () => {

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { countAllListeners } from '../async/counted_signal.ts'
 import { refusal, silence } from '../client/transports.ts'
 import {
   type Candidate,
@@ -45,12 +46,19 @@ test("a follower that lost a race reads the lease at once, as the winner's time 
   assert.deepEqual(loser.network.take(), [GET, WATCH])
 })
 
-test('a watch that the server closes is reopened at its last version, without a read', async () => {
+test('a watch that the server closes is reopened at its last version, without a read or another listener', async (t) => {
+  const all = countAllListeners()
+  t.after(all.end)
   const { clock, b } = await pair()
   await clock.advance(1000)
   b.network.take()
-  await clock.advance(620_000)
-  assert.deepEqual(b.network.take(), [WATCH, WATCH])
+  const listening: number[] = []
+  for (let time = 0; time < 4; time++) {
+    await clock.advance(310_000)
+    listening.push(all.listeners())
+    assert.deepEqual(b.network.take(), [WATCH])
+  }
+  assert.equal(new Set(listening).size, 1, listening.join())
 })
 
 test('a released lease is acquired within the jitter', async () => {

@@ -40,9 +40,12 @@ const held = {
 }
 
 test('a missing Lease is created with our name, in the form that client-go writes', async () => {
-  const { server, a } = await leading(0)
+  const marks = { labels: { app: 'foo' }, annotations: { note: 'bar' } }
+  const { server, a } = await leading(0, marks)
   assert.deepEqual(a.network.take(), [`GET ${PATH}/lock`, `POST ${PATH}`])
-  assert.deepEqual((await leaseOn(server)).spec, {
+  const { metadata: { labels, annotations }, spec } = await leaseOn(server)
+  assert.deepEqual({ labels, annotations }, marks)
+  assert.deepEqual(spec, {
     holderIdentity: 'a',
     leaseDurationSeconds: 15,
     acquireTime: START,

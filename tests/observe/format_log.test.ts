@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NetworkError } from '../../lib/core/errors.ts'
+import { ApiError, ConfigError, NetworkError } from '../../lib/core/errors.ts'
 import { formatJson } from '../../lib/observe/format_log.ts'
 import { clockTime, formatPretty } from '../../lib/observe/pretty_log.ts'
 import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
@@ -119,7 +119,13 @@ test('a pretty line has the messages of an error and its causes that the message
   assert.equal(line('Cannot go on: inner', { error: inner }), 'warn: Cannot go on: inner')
   assert.equal(line('Cannot go on: {error}', { error: inner }), 'warn: Cannot go on: Error: inner')
   // An error of a request contains its cause's text.
-  assert.equal(line('x', { error: new NetworkError('cut', { phase: 'body', cause: inner }) }), 'warn: x  error=cut')
+  for (
+    const error of [
+      new NetworkError('cut', { phase: 'body', cause: inner }),
+      new ConfigError('cut', { cause: inner }),
+      new ApiError('cut', {}, { code: 500, cause: inner }),
+    ]
+  ) assert.equal(line('x', { error }), 'warn: x  error=cut')
   const circle = new Error('circle')
   circle.cause = circle
   assert.equal(line('x', { error: circle }), 'warn: x  error=circle')

@@ -7,12 +7,14 @@ import {
   LOG_LEVELS,
   type LogFields,
   rarely,
+  RateLimitedLog,
   safeLog,
   silentLog,
   withFields,
   writesDebug,
 } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 test('added fields are in every line of every level, and a line may override them', () => {
   const lines: [string, string, LogFields | undefined][] = []
@@ -104,6 +106,18 @@ test('repeated failures are logged less and less often', () => {
   )
 })
 
+test('a limited log counts the lines that it has left out, each once', async () => {
+  const clock = new FakeClock()
+  const lines: string[] = []
+  const limited = new RateLimitedLog(clock, { ...silentLog, warn: (text) => void lines.push(text) })
+  for (let line = 1; line <= 7; line++) limited.warn(`${line}`)
+  for (const text of ['later', 'much later']) {
+    await clock.advance(60_000)
+    limited.warn(text)
+  }
+  assert.deepEqual(lines, ['1', '2', '3', '4', '5', 'later (and 2 more like it)', 'much later'])
+})
+
 test('a level is found in upper and lower case, and nothing else is one', () => {
   for (const level of LOG_LEVELS) {
     for (const text of [level, level.toUpperCase(), ` ${level} `]) assert.equal(levelOf(text), level)
@@ -131,6 +145,6 @@ test('a log is limited to a level, by itself if it can, and says whether it writ
     assert.equal(atLevel(log, undefined), log)
     assert.equal(writesDebug(log), false)
   }
-  for (const level of ['trace', 'silly', 'verbose']) assert.ok(writesDebug({ ...silentLog, level }))
+  for (const level of ['all', 'trace', 'silly', 'verbose']) assert.ok(writesDebug({ ...silentLog, level }))
   for (const level of [undefined, 'error', () => 20, 10]) assert.ok(!writesDebug({ ...silentLog, level }))
 })

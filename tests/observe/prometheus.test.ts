@@ -84,13 +84,21 @@ test('a controller cannot have the name of another one whose metrics are in the 
   one.controller('foo', 1)
   assert.throws(() => two.controller('foo', 1), /another controller with this name is running; .* or another registry/)
   other.controller('foo', 1)
+  // One whose metrics cannot be made does not hold its name.
+  const taken = new prom.Registry()
+  ;(await prometheusMeter(taken)).counter({ name: 'controller_runtime_active_workers', help: '', labels: [] })
+  const failing = await partsMeter(taken)
+  for (let time = 0; time < 2; time++) assert.throws(() => failing.controller('foo', 1), /it is a counter already/)
 })
 
 test('the same labels return the same series, until it is removed', async () => {
   const registry = new prom.Registry()
   const meter = await prometheusMeter(registry)
   const series = meter.gauge(DEPTH)
-  assert.equal(series.with({ name: 'a' }), series.with({ name: 'a' }))
+  const labels = { name: 'a' }
+  const one = series.with(labels)
+  labels.name = 'changed'
+  assert.equal(one, series.with({ name: 'a' }))
   assert.equal(meter.gauge(DEPTH).with({ name: 'a' }), series.with({ name: 'a' }))
   assert.notEqual(series.with({ name: 'a' }), series.with({ name: 'b' }))
   assert.equal((await registry.metrics()).includes('depth{name="a"} 0'), true)
@@ -142,6 +150,8 @@ test('a second meter on a registry uses the metrics of the first, with the same 
   const second = await prometheusMeter(registry)
   second.gauge(DEPTH).with({ name: 'a' }).inc()
   assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
+  second.onScrape(() => second.gauge(DEPTH).with({ name: 'a' }).set(3))
+  assert.match(await registry.metrics(), /depth\{name="a"\} 3/)
   assert.throws(() => second.counter(DEPTH), /^TypeError: Cannot measure depth as a counter: it is a gauge already$/)
 })
 
@@ -194,13 +204,20 @@ test('a reset of the registry sets all series to 0', async () => {
   assert.match(await registry.metrics(), /a_total\{controller="a",result="b"\} 1/)
 })
 
-test('what a given registry lacks of the metrics of the process is added, once', async () => {
+test('what a given registry lacks of the metrics of the process is added, once', async (t) => {
+  const own = (prom as typeof prom & { default?: typeof prom }).default ?? prom
+  const { collectDefaultMetrics } = own
+  let begun = 0
+  t.after(() => void Object.assign(own, { collectDefaultMetrics }))
   for (const has of ['none', 'all', 'one'] as const) {
     const registry = new prom.Registry()
     if (has === 'all') prom.collectDefaultMetrics({ register: registry })
     if (has === 'one') {
       new prom.Gauge({ name: 'process_start_time_seconds', help: 'Mine', registers: [registry] }).set(1)
     }
+    Object.assign(own, {
+      collectDefaultMetrics: (options: object) => (begun++, collectDefaultMetrics.call(own, options)),
+    })
     const meter = await partsMeter(registry)
     meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc()
     const text = await meter.registry.metrics()
@@ -213,7 +230,9 @@ test('what a given registry lacks of the metrics of the process is added, once',
     assert.ok(Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]) > 1_000_000, has)
     assert.ok(text.endsWith('\n') && !text.includes('\n\n\n'))
     assert.doesNotMatch(await registry.metrics(), has === 'all' ? /never/ : /process_cpu_seconds_total/)
+    Object.assign(own, { collectDefaultMetrics })
   }
+  assert.ok(begun <= 1, `the collection begins ${begun} times`)
 })
 
 test('without a given registry there is an own one, with the metrics of the process; the global one is not used', async () => {

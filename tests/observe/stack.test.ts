@@ -16,6 +16,7 @@ test('only the user’s frames are returned, as places', () => {
     '    at /w/other.ts:1:5',
     '    at zod (/w/node_modules/zod/index.js:1:1)',
     '    at process.processTicksAndRejections (node:internal/process/task_queues:105:5)',
+    ...['bun', 'deno', 'native', 'internal'].map((scheme) => `    at invoke (${scheme}:main:1:1)`),
     '    at invoke (ext:deno_node/internal/timers.mjs:4:810)',
   ].join('\n')
   assert.deepEqual(userFrames(stack), ['/w/operator.ts:24:37', '/w/other.ts:1:5'])

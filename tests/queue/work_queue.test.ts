@@ -120,6 +120,16 @@ test('priorityOf returns the priority of a key in work, and retry keeps it by de
     assert.equal(await queue.get(never), 'a')
     assert.equal(queue.priorityOf('a'), expected)
   }
+  // A retry that keeps its wait can raise it.
+  queue.retry('a')
+  queue.add('a', { priority: -1 })
+  queue.done('a')
+  await queue.get(never)
+  queue.retry('a', { keepsWait: true, priority: 9 })
+  queue.done('a')
+  await clock.advance(1000)
+  await queue.get(never)
+  assert.equal(queue.priorityOf('a'), 9)
 })
 
 test('a rate-limited add uses the delay of the limiter or its own, whichever is shorter, and always counts a failure', async () => {
