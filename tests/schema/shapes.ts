@@ -46,7 +46,7 @@ const strings: Rows = {
   email: [z.email(), ['a.b@example.com'], ['a', 'a@b', 'A <a@example.com>']],
   uuid: [z.uuid(), ['0b5e4d3a-6b1f-4c8e-9d2a-1f2e3d4c5b6a'], ['x', '0b5e4d3a6b1f4c8e9d2a1f2e3d4c5b6a']],
   url: [z.url(), ['http://a.example/x?y#z', 'mailto:a@example.com'], ['/a', 'a', '']],
-  'http url': [z.httpUrl(), ['https://a.example:8443/x', 'http://u@a.example'], ['ftp://a.example', 'http://a']],
+  'http url': [z.httpUrl(), ['HTTPS://A.Example:8443/x', 'http://u@a.example'], ['ftp://a.example', 'http://a']],
   hostname: [z.hostname(), ['a', 'a-b.example.'], ['-a', 'a..b', '']],
   instant: [z.iso.datetime(), ['2020-02-29T12:00:00Z', '2020-01-01T00:00:00.123Z'], [
     '2021-02-29T12:00:00Z',
