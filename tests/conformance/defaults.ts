@@ -125,11 +125,15 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
   }, [
     ['POST {path}?dryRun=All ? spec', made('a', { record: { a: null, b: 'y' } })],
     // The text of the real server is another one.
-    ...[{}, { apiVersion: 1 }, { kind: {} }, { metadata: 'x' }, { metadata: null }, { metadata: { labels: 1 } }]
-      .map((part): Step => [
-        'POST {path}?dryRun=All ? code',
-        made('a', { embedded: { apiVersion: 'v1', kind: 'A', ...part } }),
-      ]),
+    ...[
+      ...[{}, { apiVersion: 1 }, { kind: {} }, { metadata: 'x' }, { metadata: null }, { metadata: { labels: 1 } }],
+      ...[{ name: 'A_b' }, { name: 'a/b' }, { labels: { 'a b': '' } }, { namespace: 'a.b' }].map((metadata) => ({
+        metadata,
+      })),
+    ].map((part): Step => [
+      'POST {path}?dryRun=All ? code',
+      made('a', { embedded: { apiVersion: 'v1', kind: 'A', ...part } }),
+    ]),
   ]),
   ofKind('the format of a number is a limit beside its type only; the path of a fault names the key of a map', {
     spec: {
