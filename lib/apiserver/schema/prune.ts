@@ -58,10 +58,8 @@ function pruneEmbedded(schema: Schema, value: JsonObject, path: string, unknown:
   const { apiVersion, kind, metadata } = value
   for (const [name, part] of Object.entries({ apiVersion, kind, metadata })) {
     if (part === undefined || part === null) continue
-    const type = name === 'metadata' ? 'object' : 'string'
-    if (type === 'object' ? !isObject(part) : typeof part !== type) {
-      throw new DecodeError(wrongType(`${path}.${name}`, part, type))
-    }
+    const isRight = name === 'metadata' ? isObject(part) : typeof part === 'string'
+    if (!isRight) throw new DecodeError(wrongType(`${path}.${name}`, part, name === 'metadata' ? 'object' : 'string'))
   }
   const meta = isObject(metadata)
     ? decodeTyped({ $ref: 'meta.v1.ObjectMeta' }, metadata, `${path}.metadata`)
