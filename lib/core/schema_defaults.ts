@@ -14,7 +14,7 @@ export interface DefaultsSchema {
 
 /**
  * Sets the schema's defaults below an object in place, as {@link withDefaults} returns them. With `drop`, first
- * removes nulls of fields that are not nullable.
+ * removes nulls of fields that are not nullable and have no default.
  */
 export function applyDefaults(
   schema: DefaultsSchema,
@@ -73,8 +73,10 @@ function dropNulls(schema: DefaultsSchema, value: unknown): void {
     for (const [name, child] of Object.entries(value)) {
       const property = propertyOf(schema, name)
       if (!property) continue
-      if (child === null && !property.nullable) delete value[name]
-      else if (child !== undefined) dropNulls(property, child)
+      const isRefused = child === null && !property.nullable
+      // A default takes the place of null, also in a record.
+      if (isRefused && property.default === undefined) delete value[name]
+      else dropNulls(property, child)
     }
   }
 }

@@ -24,9 +24,20 @@ export function merge(schemas: readonly JsonSchema[], junctor: Junctor, place: P
   const conditions = separate.filter((condition) => !isEmpty(condition))
   // An alternative without a condition of its own always holds, so `anyOf` would have no effect.
   if (conditions.length === 0 || (junctor === 'anyOf' && conditions.length < separate.length)) return shared
+  for (const condition of conditions) refuseMetadata(condition, place)
   if (!(junctor in shared)) return { ...shared, [junctor]: conditions }
   const more = junctor === 'allOf' ? conditions : [{ [junctor]: conditions }]
   return { ...shared, allOf: [...(shared['allOf'] ?? []) as readonly JsonSchema[], ...more] }
+}
+
+/** Throws for a condition about a field `metadata`: the server refuses it, also where that is no object's metadata. */
+export function refuseMetadata({ properties = {}, items }: JsonSchema, place: Place): void {
+  for (const [name, field] of Object.entries(properties as Fields)) {
+    const what = 'a field "metadata" whose checks differ between alternatives'
+    if (name === 'metadata') refuse(below(place, name), what, 'give the field another name, or leave it unchecked')
+    refuseMetadata(field, below(place, name))
+  }
+  if (items) refuseMetadata(items as JsonSchema, below(place, '[]'))
 }
 
 /** Returns what the schemas have in common, and the remaining conditions of each. Throws if their structures differ. */
@@ -85,7 +96,7 @@ function partOf(schema: JsonSchema, isStructure: boolean, limits = false): JsonS
           .filter(([, field]) => isStructure || !isEmpty(field)),
       )
       : keyword === 'items'
-      ? partOf(value as JsonSchema, isStructure, limits)
+      ? { ...partOf(value as JsonSchema, isStructure, limits), ...(isStructure && requiredKeys(schema)) }
       : undefined
     if (limits && keyword === 'format' && /^(?:int|float|double)/.test(value as string)) {
       if (value === 'int32') Object.assign(part, RANGES['int32'])
@@ -94,6 +105,12 @@ function partOf(schema: JsonSchema, isStructure: boolean, limits = false): JsonS
     }
   }
   return part
+}
+
+/** Returns `required` with the keys of a list: the server wants it beside their types. */
+function requiredKeys({ items, 'x-kubernetes-list-map-keys': keys = [] }: JsonSchema): JsonSchema {
+  const required = (keys as readonly string[]).filter((key) => requiredOf(items as JsonSchema).includes(key))
+  return required.length > 0 ? { required } : {}
 }
 
 type Fields = Readonly<Record<string, JsonSchema>>

@@ -5,23 +5,23 @@
  */
 import {
   $ZodArray,
+  type $ZodCheck,
   $ZodEnum,
   $ZodISODateTime,
   $ZodObject,
   type $ZodOptional,
   $ZodRecord,
   type $ZodType,
-  _array,
   _enum,
   _gte,
   _isoDateTime,
   _maxLength,
   _regex,
-  globalRegistry,
 } from 'zod/v4/core'
 import type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 import { field, type FieldSchema, integer, optional, text } from './formats.ts'
 import { type Condition, MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE } from '../core/conditions.ts'
+import { atomic, listMap } from './checks.ts'
 
 export { atomic, cel, type CelOptions, embedded, entries, listMap, listSet } from './checks.ts'
 export {
@@ -81,27 +81,22 @@ function selectorSchema(): $ZodType<LabelSelector, LabelSelector> {
     shape: {
       key: text(),
       operator: _enum($ZodEnum, ['In', 'NotIn', 'Exists', 'DoesNotExist']),
-      values: optional(listOf(text(), 'atomic')),
+      values: optional(listOf(text(), atomic())),
     },
   }) as $ZodType as $ZodType<LabelExpression, LabelExpression>
   const selector = new $ZodObject({
     type: 'object',
     shape: {
       matchLabels: optional(new $ZodRecord({ type: 'record', keyType: text(), valueType: text() })),
-      matchExpressions: optional(listOf(expression, 'atomic')),
+      matchExpressions: optional(listOf(expression, atomic())),
     },
+    checks: [atomic()] as never,
   })
-  globalRegistry.add(selector, { 'x-kubernetes-map-type': 'atomic' })
   return selector as $ZodType as $ZodType<LabelSelector, LabelSelector>
 }
 
-function listOf(element: $ZodType, type: 'atomic' | 'map', keys?: readonly string[]): $ZodType {
-  const list = _array($ZodArray, element)
-  globalRegistry.add(list, {
-    'x-kubernetes-list-type': type,
-    ...(keys && { 'x-kubernetes-list-map-keys': keys }),
-  })
-  return list
+function listOf(element: $ZodType, check: $ZodCheck<unknown>): $ZodType {
+  return new $ZodArray({ type: 'array', element, checks: [check] as never })
 }
 
 /** The type is the key of the list, so that server-side apply merges conditions of several writers. */
@@ -117,5 +112,5 @@ function conditionsSchema(): $ZodType<readonly Condition[], readonly Condition[]
       observedGeneration: optional(integer('safeint', _gte(0))),
     },
   })
-  return listOf(condition, 'map', ['type']) as $ZodType as $ZodType<readonly Condition[], readonly Condition[]>
+  return listOf(condition, listMap('type')) as $ZodType as $ZodType<readonly Condition[], readonly Condition[]>
 }

@@ -110,11 +110,12 @@ interface UrlCheck extends Check {
 
 function urlSchema({ protocol, hostname, normalize }: UrlCheck, place: Place): JsonSchema {
   if (normalize) return refuse(place, 'a URL that is normalized when it is read', 'leave normalize out')
-  const scheme = protocol ? inner(protocol, place) : '[A-Za-z][A-Za-z0-9+.-]*'
-  if (!hostname) return { format: 'uri', pattern: `^(?:${scheme}):` }
+  // zod reads scheme and host in lower case.
+  const scheme = protocol ? `(?i:${inner(protocol, place)})` : '[A-Za-z][A-Za-z0-9+.-]*'
+  if (!hostname) return { format: 'uri', pattern: `^${scheme}:` }
   return {
     format: 'uri',
-    pattern: `^(?:${scheme})://(?:[^@/?#]*@)?(?:${inner(hostname, place)})(?::[0-9]*)?(?:[/?#]|$)`,
+    pattern: `^${scheme}://(?:[^@/?#]*@)?(?i:${inner(hostname, place)})(?::[0-9]*)?(?:[/?#]|$)`,
   }
 }
 

@@ -7,7 +7,7 @@
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
  */
 import type { JsonSchema } from '../core/resource.ts'
-import { isEmpty, refuseLoneDefault, requiredOf, split } from './merge.ts'
+import { isEmpty, refuseLoneDefault, refuseMetadata, requiredOf, split } from './merge.ts'
 import { below, type Place } from './refusal.ts'
 import { typeOf } from './schema_changes.ts'
 import { valuesSchema } from './values.ts'
@@ -74,9 +74,11 @@ export function taggedUnion(schemas: readonly JsonSchema[], scope: RuleScope, pl
     const requiring = having.filter((at) => requiredBy[at]!.includes(name))
     if (requiring.length > 0 && requiring.length < schemas.length) addCondition(name, true, requiring)
   }
-  conditions.forEach((fields, at) =>
-    isEmpty(fields) || validations.push({ anyOf: [{ properties: fields }, noneOf(tag, values[at]!)] })
-  )
+  for (const [at, fields] of conditions.entries()) {
+    if (isEmpty(fields)) continue
+    refuseMetadata({ properties: fields }, place)
+    validations.push({ anyOf: [{ properties: fields }, noneOf(tag, values[at]!)] })
+  }
   return {
     type: 'object',
     properties,

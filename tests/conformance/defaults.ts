@@ -114,6 +114,27 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
     const again = await api.expect(200, 'PATCH', `${kind.path}/a`, {}, { type: MERGE })
     assert.equal(again.metadata.resourceVersion, touched.metadata.resourceVersion)
   }),
+  ofKind('a default takes the place of null in a record, and an embedded object has an identity and metadata', {
+    spec: {
+      type: 'object',
+      properties: {
+        record: { type: 'object', additionalProperties: { ...STRING, default: 'x' } },
+        embedded: { ...OPEN, 'x-kubernetes-embedded-resource': true },
+      },
+    },
+  }, [
+    ['POST {path}?dryRun=All ? spec', made('a', { record: { a: null, b: 'y' } })],
+    // The text of the real server is another one.
+    ...[
+      ...[{}, { apiVersion: 1 }, { kind: {} }, { metadata: 'x' }, { metadata: null }, { metadata: { labels: 1 } }],
+      ...[{ name: 'A_b' }, { name: 'a/b' }, { labels: { 'a b': '' } }, { namespace: 'a.b' }].map((metadata) => ({
+        metadata,
+      })),
+    ].map((part): Step => [
+      'POST {path}?dryRun=All ? code',
+      made('a', { embedded: { apiVersion: 'v1', kind: 'A', ...part } }),
+    ]),
+  ]),
   ofKind('the format of a number is a limit beside its type only; the path of a fault names the key of a map', {
     spec: {
       type: 'object',

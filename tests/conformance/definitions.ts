@@ -90,6 +90,12 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['default type', { spec: { type: 'string', default: 1 } }],
   ['default min', { spec: { type: 'integer', minimum: 5, default: 1 } }],
   ['default pruned', { spec: object({ a: TEXT }, { default: { b: 1 } }) }],
+  ['default embedded', {
+    spec: object({}, {
+      ...{ 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
+      default: { apiVersion: 'v1', kind: 'A', metadata: { name: '' } },
+    }),
+  }],
   ['default null', { spec: { type: 'string', default: null } }],
   ['default null nullable', { spec: { type: 'string', nullable: true, default: null } }],
   ['default int32', ofFormat('int32', INT, 1)],

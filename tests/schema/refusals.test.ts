@@ -98,6 +98,21 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
     z.union([z.object({ a: z.string() }), z.object({ b: z.int().default(1) })]),
     /spec\.at\.b is a default in one alternative only/,
   ],
+  [
+    'different checks of metadata in alternatives',
+    z.union([z.object({ a: z.object({ metadata: z.object({ b: z.string() }) }) }), z.object({ c: z.string() })]),
+    /spec\.at\.a\.metadata is a field "metadata" whose checks differ between alternatives/,
+  ],
+  [
+    'different checks of metadata in tagged alternatives',
+    z.discriminatedUnion(
+      't',
+      [1, 2].map((t) =>
+        z.object({ t: z.literal(t), list: z.array(z.object({ metadata: z.string().min(t) })) })
+      ) as never,
+    ),
+    /spec\.at\.list\[\]\.metadata is a field "metadata"/,
+  ],
   ...CHECKED_KEYS.flatMap(([what, record]) => {
     const expected =
       /at is a record whose keys are checked, .*\.refine\(…\)\.check\(cel\('self\.all\(key, …\)', message\)\)/

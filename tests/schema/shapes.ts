@@ -9,6 +9,7 @@ import type { $ZodType } from 'zod/v4/core'
 import {
   atomic,
   cel,
+  conditionList,
   dateTime,
   duration,
   embedded,
@@ -46,7 +47,7 @@ const strings: Rows = {
   email: [z.email(), ['a.b@example.com'], ['a', 'a@b', 'A <a@example.com>']],
   uuid: [z.uuid(), ['0b5e4d3a-6b1f-4c8e-9d2a-1f2e3d4c5b6a'], ['x', '0b5e4d3a6b1f4c8e9d2a1f2e3d4c5b6a']],
   url: [z.url(), ['http://a.example/x?y#z', 'mailto:a@example.com'], ['/a', 'a', '']],
-  'http url': [z.httpUrl(), ['https://a.example:8443/x', 'http://u@a.example'], ['ftp://a.example', 'http://a']],
+  'http url': [z.httpUrl(), ['HTTPS://A.Example:8443/x', 'http://u@a.example'], ['ftp://a.example', 'http://a']],
   hostname: [z.hostname(), ['a', 'a-b.example.'], ['-a', 'a..b', '']],
   instant: [z.iso.datetime(), ['2020-02-29T12:00:00Z', '2020-01-01T00:00:00.123Z'], [
     '2021-02-29T12:00:00Z',
@@ -282,6 +283,11 @@ const extended: Rows = {
   lazy: [z.lazy(() => z.string().min(1)), ['a'], ['']],
 }
 
+const CONDITION = {
+  ...{ type: 'Ready', status: 'True', reason: 'Done', message: '' },
+  lastTransitionTime: '2026-01-31T08:00:00Z',
+}
+
 /** What `kubeloop/schema` makes, without rules. */
 export const helperShapes: readonly Shape[] = shapesOf({
   quantity: [quantity, ['500m', '1.5Gi', '0', '-1', '+.5', '1.', '1e3', '1E-3', '5E', '12u', '7n', '3k', 4, -4], [
@@ -337,6 +343,15 @@ export const helperShapes: readonly Shape[] = shapesOf({
       [{ name: 'a' }, { name: 'b' }, { name: 'a', protocol: 'TCP' }],
     ],
   ],
+  'a map of items beside alternatives, and in one': [
+    z.object({ a: z.array(z.object({ k: z.string() })).check(listMap('k')) }).and(z.union([
+      z.object({ b: z.array(z.object({ k: z.string(), n: z.int() })).check(listMap('k')) }),
+      z.object({ c: z.int() }),
+    ])),
+    [{ a: [], b: [{ k: 'x', n: 1 }] }, { a: [{ k: 'x' }], c: 1 }],
+    [{ a: [] }, { a: [{}], c: 1 }, { a: [], b: [{ n: 1 }] }, { a: [{ k: 'x' }, { k: 'x' }], c: 1 }],
+  ],
+  conditions: [conditionList, [[], [CONDITION]], [[{}], [CONDITION, CONDITION]]],
   'a set': [z.array(z.string()).check(listSet()).optional(), [[], ['a', 'b']], [['a', 'b', 'a']]],
   'a set of numbers': [z.array(z.int()).check(listSet()), [[1, 2]], [[1, 1]]],
   'a set of either': [z.array(intOrString).check(listSet()), [[1, '1']], [['1', '1']]],

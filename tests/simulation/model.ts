@@ -64,8 +64,6 @@ type Labels = Pick<Known, 'labelled' | 'inTeam'>
 /** Whether the description selects an object with such labels. */
 export function selects(draw: Drawing, key: Key, labels: Labels): boolean {
   const { namespace, name } = key
-  // What a kind is cached with does not apply to groups of clusters.
-  if (draw.place === 'group') return isCommon(draw, key, labels)
   if (draw.fields && name === 'y') return false
   // The namespaces of a kind take the place of those of the operator.
   if (!isIn(draw.spaces === 'all' ? draw.commonSpaces : draw.spaces, key, labels)) return false
@@ -81,8 +79,7 @@ export function isCommon({ commonSpaces }: Drawing, key: Key, labels: Labels): b
 
 /** Whether the Service of an object is watched. */
 export function isServed(draw: Drawing, key: Key, labels: Labels): boolean {
-  const isListed = draw.services === 'list' && draw.place !== 'group'
-  return isListed ? key.namespace === 'a' : isCommon(draw, key, labels)
+  return draw.services === 'list' ? key.namespace === 'a' : isCommon(draw, key, labels)
 }
 
 function isIn(spaces: Drawing['spaces'], { namespace }: Key, { inTeam }: Labels): boolean {

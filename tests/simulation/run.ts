@@ -502,10 +502,10 @@ class Run {
     this.#note(`a replica ended: ${error}`)
     const isStormy = this.#stage.clock.monotonic() < this.#calmMs + LAST_ANSWER_MS
     if (error instanceof LeadershipLost || (isStormy && isOfServer(error))) return
-    // The grace period of a suspended process goes on.
-    const isSuspended = this.#plan.deeds.some(({ deed }) => deed === 'suspend')
+    // The grace period of a suspended process goes on, and a slow network takes some of it.
+    const isSlowed = this.#plan.deeds.some(({ deed }) => deed === 'suspend' || deed === 'slow')
     const all: readonly unknown[] = error instanceof AggregateError ? error.errors : [error]
-    if (isSuspended && all.every((each) => each instanceof Error && each.name === 'StopTimeout')) return
+    if (isSlowed && all.every((each) => each instanceof Error && each.name === 'StopTimeout')) return
     this.problem(`a replica ended: ${error}`)
   }
 

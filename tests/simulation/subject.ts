@@ -171,8 +171,9 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ? { name: 'west' }
     : app.cluster('west', WEST, { ...common, ...(isOptional && { optional: true }) })
   const elsewhere = draw.place === 'own' || group ? {} : { cluster: west }
+  const cachedIn = group ? { cluster: group } : elsewhere
   const selection = {
-    ...elsewhere,
+    ...cachedIn,
     ...(draw.labels && { labels: 'selected=yes' }),
     ...(draw.fields && { fields: 'metadata.name!=y' }),
     ...(draw.spaces === 'list' && { namespaces: ['a'] }),
@@ -195,8 +196,8 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     app.cache(OldFoo, cached)
   }
   if (draw.second === 'of metadata') app.cache(metadataOf(Foo), selection)
-  if (draw.services !== 'all') app.cache(Service, { ...elsewhere, ...SERVICES[draw.services] })
-  if (draw.bars === 'cached') app.cache(Bar, { ...elsewhere, optional: true })
+  if (draw.services !== 'all') app.cache(Service, { ...cachedIn, ...SERVICES[draw.services] })
+  if (draw.bars === 'cached') app.cache(Bar, { ...cachedIn, optional: true })
   const streams = new Set<EventChannel<Key>>()
   const options = { ...optionsOf(draw, west), ...(group && { clusters: group }) }
   const place: Place = draw.source === 'watches own'

@@ -1,7 +1,6 @@
 /** Checks the defaults that the schema of a custom kind states. */
 import { celEngine, hasRules } from '../cel/load.ts'
 import type { RuleSchema } from '../cel/schema.ts'
-import { jsonEqual } from '../../core/equal.ts'
 import type { Json } from '../model/json.ts'
 import type { Schema } from '../model/schema.ts'
 import { type Cause, fault } from '../model/status.ts'
@@ -19,8 +18,8 @@ export function defaultFaults(schema: Schema, path: string): Cause[] {
 }
 
 function valueFaults(schema: Schema, value: Json, path: string): Cause[] {
-  const pruned = prune({ properties: { value: schema } }, { value }).object['value']!
-  const faults = jsonEqual(pruned, value) ? [] : [fault.invalid(path, value, 'must not have unknown fields')]
+  const { unknown } = prune({ properties: { value: schema } }, { value })
+  const faults = unknown.length === 0 ? [] : [fault.invalid(path, value, 'must not have unknown fields')]
   const within = (field: string): string => {
     const inner = field === '<nil>' ? '' : field
     return inner === '' || inner.startsWith('[') ? path + inner : `${path}.${inner}`

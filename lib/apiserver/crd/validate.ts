@@ -1,10 +1,10 @@
 /** Validates custom objects by the schema of their definition, with the API server's messages. */
 import { BoundedMap } from '../../async/bounded_map.ts'
 import { jsonEqual, sortedJson } from '../../core/equal.ts'
-import { type ApiObject, isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { type ApiObject, isObject, type Json, type JsonObject, type Meta, put } from '../model/json.ts'
 import type { Schema } from '../model/schema.ts'
 import { type Cause, counted, fault } from '../model/status.ts'
-import { nameProblems } from '../model/names.ts'
+import { metaFaults, nameProblems } from '../model/names.ts'
 import { celEngine, hasRules } from '../cel/load.ts'
 import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
 import type { RuleSchema } from '../cel/schema.ts'
@@ -285,7 +285,9 @@ function addFormFaults(schema: Schema, value: Json, path: string, faults: Cause[
     if (items) { for (const [index, item] of value.entries()) addFormFaults(items, item, `${path}[${index}]`, faults) }
   }
   if (!isObject(value)) return
-  if (schema['x-kubernetes-embedded-resource']) faults.push(...checked(value, IDENTITY, path))
+  if (schema['x-kubernetes-embedded-resource']) {
+    faults.push(...checked(value, IDENTITY, path), ...metadataFaults(value, path))
+  }
   const { properties = {}, additionalProperties } = schema
   for (const [name, child] of Object.entries(value)) {
     const isField = Object.hasOwn(properties, name)
@@ -325,7 +327,15 @@ const isGroupVersion = (text: Json): boolean => typeof text !== 'string' || (tex
 const isKindName = (text: Json): boolean =>
   typeof text !== 'string' || nameProblems(text.toLowerCase(), 'label1035').length === 0
 
-/** The checks of embedded objects, whose metadata is not checked. */
+/** Returns the faults of an embedded object's metadata, whose names may be absent. */
+function metadataFaults({ metadata }: JsonObject, path: string): Cause[] {
+  if (!isObject(metadata)) return []
+  const named = { ...metadata, name: metadata['name'] || 'a' } as unknown as Meta
+  return metaFaults(named, 'path', named.namespace !== undefined)
+    .map((cause) => ({ ...cause, field: `${path}.${cause.field}` }))
+}
+
+/** The checks of the identity of embedded objects. */
 const IDENTITY: Checks = [
   ['apiVersion', stated, must(isGroupVersion, 'must be VERSION or GROUP/VERSION')],
   ['kind', stated, must(isKindName, 'may have mixed case, but must otherwise be a name')],

@@ -1,6 +1,7 @@
 /** Prunes fields that a structural schema does not define. */
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
-import { decodeTyped } from './decode.ts'
+import { wrongType } from '../model/go_text.ts'
+import { DecodeError, decodeTyped } from './decode.ts'
 import type { Schema } from '../model/schema.ts'
 
 export interface Pruned {
@@ -55,6 +56,11 @@ function pruneObject(
 /** Prunes an embedded object; its apiVersion, kind and metadata are known without a schema. */
 function pruneEmbedded(schema: Schema, value: JsonObject, path: string, unknown: string[]): JsonObject {
   const { apiVersion, kind, metadata } = value
+  for (const [name, part] of Object.entries({ apiVersion, kind, metadata })) {
+    if (part === undefined || part === null) continue
+    const isRight = name === 'metadata' ? isObject(part) : typeof part === 'string'
+    if (!isRight) throw new DecodeError(wrongType(`${path}.${name}`, part, name === 'metadata' ? 'object' : 'string'))
+  }
   const meta = isObject(metadata)
     ? decodeTyped({ $ref: 'meta.v1.ObjectMeta' }, metadata, `${path}.metadata`)
     : undefined
