@@ -48,8 +48,15 @@ export const DEFAULT_LIMITS: EventLimits = { series: 4096, queue: 1000, burst: 2
  */
 export type DropCause = 'rate' | 'queue' | 'memory' | 'refused' | 'forbidden' | 'failed' | 'stopped'
 
+/** Each cause, as the compiler checks. */
 export const DROP_CAUSES: Readonly<Record<DropCause, 0>> = {
-  ...{ rate: 0, queue: 0, memory: 0, refused: 0, forbidden: 0, failed: 0, stopped: 0 },
+  rate: 0,
+  queue: 0,
+  memory: 0,
+  refused: 0,
+  forbidden: 0,
+  failed: 0,
+  stopped: 0,
 }
 
 /** The result of recording. `exhausted`: the first occurrence that the spam filter rejected. */
