@@ -8,6 +8,7 @@ import { flagsOfRights, hasRight, lacking, listeningRights, optionalEnv, type Ri
 import { splitPaths, temporaryFolder } from '../../runtime/os/files.ts'
 import { CERTIFICATE_FOLDER, WEBHOOK_PORT } from '../../webhook/server/defaults.ts'
 import { hasWebhooks, type OperatorDescription } from '../description/description.ts'
+import { hostToListen, statedTarget } from '../webhooks/address.ts'
 import type { ClusterFlags } from './flags.ts'
 
 /**
@@ -79,18 +80,17 @@ function findingRights({ kubeconfig }: ClusterFlags): Right[] {
 
 /** Returns what follows from the description: names, servers, files of certificates, and other clusters. */
 function ownRights(description: OperatorDescription): Right[] {
-  const { leaderElection, health, metrics, profiling, webhooks = {} } = description.options
+  const { name, leaderElection, health, metrics, profiling, webhooks = {} } = description.options
   const { address, tls } = typeof metrics === 'object' ? metrics : { address: metrics, tls: undefined }
   const served = hasWebhooks(description)
-  const { certs = `${temporaryFolder()}/${CERTIFICATE_FOLDER}`, clientCa, url, host, port = WEBHOOK_PORT } = webhooks
+  const { certs = `${temporaryFolder()}/${CERTIFICATE_FOLDER}`, clientCa, port = WEBHOOK_PORT } = webhooks
   const files = [
     ...(served && typeof certs === 'string' ? [certs] : []),
     ...(served && clientCa !== undefined ? [clientCa] : []),
     ...(typeof tls === 'object' ? [tls.certs] : []),
   ]
   const addresses = [health, address, profiling].flatMap((each) => each === undefined ? [] : [parseAddress(each)])
-  // Without a host it may be loopback or all interfaces: that depends on the cluster.
-  if (served && (host !== undefined || url === undefined)) addresses.push({ host, port })
+  if (served) addresses.push({ host: hostToListen(webhooks, statedTarget(webhooks, name, '', 'stated')), port })
   return [
     ...files.map((path): Right => ({ name: 'read', path })),
     ...description.clusters.flatMap(({ config, optional }) =>

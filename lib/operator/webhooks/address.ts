@@ -25,10 +25,15 @@ export function serviceNamespaceOf(stated: StatedTarget): string | undefined {
 }
 
 /** Whether only this machine can call the webhooks. */
-export function isOnLoopback(stated: StatedTarget): boolean {
+function isOnLoopback(stated: StatedTarget): boolean {
   if (stated === 'loopback') return true
   const url = 'url' in stated ? URL.parse(stated.url) : null
   return url !== null && isLoopback(hostOf(url))
+}
+
+/** Returns the interface to listen on; undefined for all of them. */
+export function hostToListen({ host }: Pick<WebhookOptions, 'host'>, stated: StatedTarget): string | undefined {
+  return host ?? (isOnLoopback(stated) ? '127.0.0.1' : undefined)
 }
 
 export function loopback(port: number): { readonly url: string } {

@@ -12,7 +12,7 @@ import { withMissingCas } from '../../webhook/configurations/trusted_cas.ts'
 import { WebhookServer } from '../../webhook/server/webhook_server.ts'
 import type { WebhookOptions } from '../description/options.ts'
 import type { OperatorDescription } from '../description/description.ts'
-import { isOnLoopback, loopback, refuseRemote, serviceNamespaceOf, shutdownDelayOf, statedTarget } from './address.ts'
+import { hostToListen, loopback, refuseRemote, serviceNamespaceOf, shutdownDelayOf, statedTarget } from './address.ts'
 import { groupsOf } from './admissions.ts'
 import { checkWebhooks } from './checks.ts'
 import { addHandlers } from './handlers.ts'
@@ -35,13 +35,13 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const log = safeLog(setup.log)
   checkWebhooks(options.webhooks ?? {})
   const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
-  const { port = WEBHOOK_PORT, host, clientCa } = given
+  const { port = WEBHOOK_PORT, clientCa } = given
   const namespace = setup.namespace || 'default'
   const stated = statedTarget(given, options.name, namespace, mode)
   const names = namesOf(stated === 'loopback' ? loopback(port) : stated)
   const trust: Trust = trustOf(description, setup, namespace, names, (signal) => installation.addCas(signal))
   const server = new WebhookServer({
-    host: host ?? (isOnLoopback(stated) ? '127.0.0.1' : undefined),
+    host: hostToListen(given, stated),
     port,
     certificates: trust,
     clientCa: clientCa === undefined ? undefined : { file: clientCa },

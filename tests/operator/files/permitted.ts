@@ -10,7 +10,7 @@ const app = operator({
   ...(SERVERS && {
     metrics: { address: '127.0.0.1:18094', tls: { certs: '/metrics-certs' } },
     profiling: '127.0.0.1:18095',
-    webhooks: { host: '127.0.0.1', port: 18096, certs: '/webhook-certs', clientCa: '/client-ca' },
+    webhooks: { port: 18096, certs: '/webhook-certs', clientCa: '/client-ca' },
   }),
   leaderElection: { namespace: 'default', ...(IDENTITY && { identity: IDENTITY }) },
 })
