@@ -6,6 +6,7 @@ import { parseLabelSelector } from '../core/selectors.ts'
 import type { PartEnvironment } from '../observe/environment.ts'
 import { RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
+import { isThenable } from './bounded_call.ts'
 
 /**
  * Returns whether a change causes a reconcile. `before` is undefined for a new object and for a deleted one; `change`
@@ -78,10 +79,12 @@ export function guardedPredicate(when: Predicate | undefined, parts: PartEnviron
   const limitedLog = new RateLimitedLog(parts.clock, parts.log)
   return (delta) => {
     try {
-      return when(delta.object, delta.kind === 'updated' ? delta.old : undefined, delta)
+      const passes: unknown = when(delta.object, delta.kind === 'updated' ? delta.old : undefined, delta)
+      if (isThenable(passes)) throw new TypeError('it returned a promise; a predicate cannot wait')
+      return passes as boolean
     } catch (error) {
       const what = `${delta.object.kind} "${formatKey(keyOf(delta.object))}"`
-      limitedLog.error(`A predicate threw for ${what}, so the event passes: ${messageOf(error)}`, { error })
+      limitedLog.error(`A predicate failed for ${what}, so the event passes: ${messageOf(error)}`, { error })
       return true
     }
   }

@@ -246,22 +246,35 @@ export const NOT_CAPABLE = 'NotCapable'
 /** Deno's message names the flag without its value. That would permit everything of its kind. */
 const MISSING_PERMISSION = /^Requires \w+ access to "(.+)", run again with the (--allow-\w+) flag$/
 
+/** The maximum number of errors named of an AggregateError. */
+const MAX_ERRORS = 5
+
 /** Node's fetch has these messages for every failure. The reason is in the cause. */
 const FETCH_MESSAGES: ReadonlySet<string> = new Set(['fetch failed', 'terminated'])
 
 /**
  * Returns the message of any thrown value. Adds the exact flag to Deno's missing permission and the cause to Node's
- * failed fetch, and joins the messages of an AggregateError without one. Never throws.
+ * failed fetch, and joins the messages of an AggregateError. Never throws.
  */
 export function messageOf(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return String(thrown)
-    const { message, cause, errors } = thrown as Error & { readonly errors?: unknown }
+    if (!(thrown instanceof Error)) return textOf(thrown)
+    const { message, cause } = thrown
     if (cause instanceof Error && FETCH_MESSAGES.has(message)) return `${message}: ${messageOf(cause)}`
-    if (!message && Array.isArray(errors) && errors.length > 0) return errors.map(messageOf).join('; ')
-    return String(message || thrown.name).replace(MISSING_PERMISSION, 'Deno needs $2=$1')
+    const own = String(message || thrown.name).replace(MISSING_PERMISSION, 'Deno needs $2=$1')
+    if (!(thrown instanceof AggregateError) || thrown.errors.length === 0) return own
+    const each = thrown.errors.map(messageOf)
+    // Ours have the messages of their errors.
+    if (each.some((text) => message.includes(text))) return own
+    return [...(message ? [message] : []), firstOf(each, MAX_ERRORS).join('; ')].join(': ')
   } catch {
     // For example an object without a prototype. The failure must be reported nevertheless.
     return 'a value that cannot be converted to text was thrown'
   }
+}
+
+/** Names the fields of a plain object: their values may be secret. */
+function textOf(thrown: unknown): string {
+  const text = String(thrown)
+  return text === '[object Object]' ? `{ ${Object.keys(thrown as object).join(', ')} } was thrown, no Error` : text
 }

@@ -75,7 +75,8 @@ export function didYouMean(word: string, names: readonly string[], path = ''): s
   return near && `did you mean "${path}${near}"?`
 }
 
-function quoted(value: unknown): string {
+/** Returns a value for a message: a text in quotes. */
+export function quoted(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }
 

@@ -19,7 +19,8 @@ export function refuseLostVersion(crd: CustomResourceDefinition, { status }: Crd
   const ours = new Set(crd.spec.versions.map(({ name }) => name))
   const lost = status?.storedVersions?.find((name) => !ours.has(name))
   if (lost === undefined) return
-  const remedy = 'name it in app.cache(Kind), or in app.convert(), until it is gone from status.storedVersions'
+  const remedy = 'name it in app.cache(Kind), or in app.convert(), until it is gone from status.storedVersions, ' +
+    'or run the newer release'
   throw new Error(
     `${cannotInstall(crd)}: objects may be stored as ${lost}, which nothing in this operator uses; ${remedy}`,
   )

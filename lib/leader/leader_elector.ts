@@ -233,7 +233,12 @@ export class LeaderElector {
         this.#stall.expect(limitMs)
         try {
           const sent = await this.#try(limitMs, true, scope.signal)
-          if (!sent) throw new LeadershipLost(`Cannot renew ${this.#title}: "${this.#callbacks.holder}" holds it now`)
+          if (!sent) {
+            const { holder } = this.#callbacks
+            const same = holder === this.#options.identity
+            const name = `"${holder}"${same ? ', another process (give it an identity of its own),' : ''}`
+            throw new LeadershipLost(`Cannot renew ${this.#title}: ${name} holds it now`)
+          }
           if (!fence.renew(sent)) throw fence.signal.reason
           this.#failure = this.#lastWarning = undefined
         } catch (error) {

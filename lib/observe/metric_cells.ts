@@ -47,6 +47,7 @@ export class CellMetric implements Series<unknown> {
       throw new TypeError(`Cannot measure ${JSON.stringify(definition.name)}: ${why}`)
     }
     if (!NAME.test(definition.name)) refuse('a name has letters, digits, "_" and ":", and begins with no digit')
+    if (!Array.isArray(definition.labels)) refuse('it has no list of labels; without any, state labels: []')
     const wrong = definition.labels.find((label) => !LABEL.test(label) || (type === 'histogram' && label === 'le'))
     if (wrong !== undefined) {
       refuse(

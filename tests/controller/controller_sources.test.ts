@@ -123,13 +123,17 @@ test('a key without a name is refused when it is added', async () => {
 test('events that the controller’s own predicate drops are not queued, of any kind; if it throws, they pass', async () => {
   const runs: string[] = []
   await using c = controlling({
-    pods: [pod('a', '1'), pod('b', '1'), pod('odd', '1')],
+    pods: [pod('a', '1'), pod('b', '1'), pod('later', '1'), pod('odd', '1')],
     reconcile: async ({ key }) => void runs.push(key.name),
-    when: ({ metadata: { name } }) => (name === 'odd' ? assert.fail('mine') : name === 'a'),
+    when: ({ metadata: { name } }) =>
+      name === 'odd' ? assert.fail('mine') : name === 'later' ? Promise.resolve(false) as never : name === 'a',
   })
   await c.start()
-  assert.deepEqual(runs, ['a', 'odd'])
-  assert.match(c.lines.join('\n'), /error A predicate threw for Pod "default\/odd", so the event passes: mine/)
+  assert.deepEqual(runs, ['a', 'later', 'odd'])
+  const line = (name: string, why: string): string =>
+    `error A predicate failed for Pod "default/${name}", so the event passes: ${why}`
+  assert.ok(c.lines.includes(line('later', 'it returned a promise; a predicate cannot wait')), c.lines.join('\n'))
+  assert.ok(c.lines.some((each) => each.startsWith(line('odd', 'mine'))))
 })
 
 test('a source that does not sync in time is named, and one that does not end after that is not waited for', async () => {

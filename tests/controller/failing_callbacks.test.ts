@@ -117,7 +117,7 @@ test('a controller whose log throws at every line continues: failing runs, slow 
       const text of [
         'Cannot reconcile',
         'has run for',
-        'A predicate threw',
+        'A predicate failed',
         'Cannot read the stream',
         'Cannot queue an item',
         'Cannot get the keys',

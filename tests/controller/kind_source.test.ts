@@ -154,7 +154,7 @@ test('a predicate that throws a thousand times passes all events, and causes a f
   await settle(s.clock)
   assert.equal(
     s.lines.at(-1),
-    'error A predicate threw for Pod "default/late", so the event passes: mine (and 995 more like it)',
+    'error A predicate failed for Pod "default/late", so the event passes: mine (and 995 more like it)',
   )
 })
 

@@ -115,6 +115,7 @@ test('any thrown value has a message', () => {
       [new Error('x'), 'x'],
       [nameless, 'Odd'],
       ['text', 'text'],
+      [{ code: 5, token: 'secret' }, '{ code, token } was thrown, no Error'],
       [undefined, 'undefined'],
       [Symbol('s'), 'Symbol(s)'],
       [Object.create(null), noText],
@@ -206,7 +207,9 @@ test('messageOf a failed fetch has its cause, and of an AggregateError its error
     'fetch failed: connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1',
   )
   assert.equal(messageOf(new AggregateError([])), 'AggregateError')
-  assert.equal(messageOf(new AggregateError([refused], 'none of them')), 'none of them')
+  assert.equal(messageOf(new AggregateError([refused], 'none of them')), `none of them: ${messageOf(refused)}`)
+  assert.equal(messageOf(new AggregateError([new Error('a')], 'both: a')), 'both: a')
+  assert.match(messageOf(new AggregateError(Array.from({ length: 7 }, (_, i) => i))), /^0; 1; 2; 3; 4; and 2 more$/)
   // The messages of other errors explain their cause themselves.
   assert.equal(messageOf(new Error('outer', { cause: refused })), 'outer')
 })

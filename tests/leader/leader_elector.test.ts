@@ -160,7 +160,7 @@ test('of two processes with one identity, the later one leads, and the other end
     else {
       assert.match(
         String(a.outcome),
-        /LeadershipLost: Cannot renew lease "default\/lock": "a" holds it now/,
+        /lease "default\/lock": "a", another process \(give it an identity of its own\), holds it now/,
       )
     }
     await clock.advance(20_000)

@@ -129,6 +129,7 @@ test('what Prometheus would refuse, with all other metrics, is refused when it i
   const made = (name: string, label: string, buckets: readonly number[] = [1, 2]): void =>
     void meter.histogram({ name, help: '', labels: [label], buckets })
   made('a:b_0', 'kind')
+  assert.throws(() => meter.counter({ name: 'c', help: '' } as never), /Cannot measure "c": it has no list of labels/)
   for (const name of ['', '0a', 'a-b', 'a.b', 'ä', 'a b']) {
     assert.throws(() => made(name, 'kind'), /^TypeError: Cannot measure ".*": a name has letters/)
   }

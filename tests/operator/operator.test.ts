@@ -50,6 +50,11 @@ test('what cannot be described is refused at once', () => {
     [() => operator({ name: 'x'.repeat(64) }), 'at most 63'],
     [() => app.controllerFor(ConfigMap, { concurrency: 0 }), 'concurrency: its concurrency is 0'],
     [
+      () => app.controllerFor(ConfigMap, { backoff: { base: '1m', max: '1s' } }),
+      'its backoff begins with 1m, which is above its max of 1s',
+    ],
+    [() => app.controllerFor(ConfigMap, { concurrency: '3' as never }), 'concurrency: its concurrency is "3"'],
+    [
       () => app.controllerFor(ConfigMap, { timeout: '5 minutes' as never }),
       'timeout: Cannot read duration "5 minutes"',
     ],

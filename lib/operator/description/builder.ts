@@ -38,6 +38,10 @@ export function describeController(
   if (several && (cluster || several.length === 0 || new Set(several).size < several.length)) {
     throw new TypeError(`${cannot}: clusters must be different clusters, at least one, and excludes cluster`)
   }
+  const { base = '5ms', max = '1000s' } = backoff ?? {}
+  if (toMs(base) > toMs(max)) {
+    throw new RangeError(`${cannot}: its backoff begins with ${base}, which is above its max of ${max}`)
+  }
   if (backoff && limiter) {
     throw new TypeError(`${cannot}: backoff and limiter exclude each other; give one of them`)
   }

@@ -2,7 +2,7 @@
 import { toMs } from '../../core/duration.ts'
 import { checkLabels, isDomainName } from '../../core/names.ts'
 import type { KubeObject } from '../../core/objects.ts'
-import { checkOptionNames, type OptionShape, type ShapeOf } from '../../core/option_names.ts'
+import { checkOptionNames, type OptionShape, quoted, type ShapeOf } from '../../core/option_names.ts'
 import { groupResourceOf, resourceId } from '../../core/resource.ts'
 import { LOG_LEVELS } from '../../observe/log.ts'
 import { callerFrame } from '../../observe/stack.ts'
@@ -37,7 +37,7 @@ import {
 /** @throws RangeError for what is no number of runs at a time. */
 function concurrency(value: number): void {
   if (Number.isInteger(value) && value > 0) return
-  throw new RangeError(`its concurrency is ${value}, and must be an integer of at least 1`)
+  throw new RangeError(`its concurrency is ${quoted(value)}, and must be an integer of at least 1`)
 }
 
 /** @throws TypeError for a name that does not fit into a Lease, or into the source of an Event. */
