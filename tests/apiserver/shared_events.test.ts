@@ -53,6 +53,8 @@ test('two hundred watches with different selectors, forms and starts each get th
     { query: 'labelSelector=app%3Da', accept: 'application/json', sees: ['x ADDED', 'x DELETED'] },
     { query: 'labelSelector=app%3Db', accept: 'application/json', sees: ['y ADDED', 'x ADDED', 'y DELETED'] },
     { query: 'fieldSelector=metadata.name%3Dy', accept: TABLE, sees: ['y ADDED', 'y DELETED'] },
+    { query: 'fieldSelector=metadata.name!%3Dx', accept: 'application/json', sees: ['y ADDED', 'y DELETED'] },
+    { query: 'fieldSelector=metadata.name!%3Dy', accept: 'application/json', sees: ['x ADDED', 'x MODIFIED'] },
     { query: '', accept: TABLE, sees: ['x ADDED', 'y ADDED', 'x MODIFIED', 'y DELETED'] },
     { query: 'includeObject=None', accept: TABLE, sees: ['- ADDED', '- ADDED', '- MODIFIED', '- DELETED'] },
   ]
