@@ -115,6 +115,15 @@ test('an operator starts without an optional cluster that is down, logs it, and 
   await ended(s)
 })
 
+test('where the operator installs nothing, the controllers of an optional cluster wait for the lease alone', async () => {
+  const { app, west, take } = twoClusters({ leaderElection: true, crds: 'ignore' })
+  const s = await starting(app, { before: (client) => create(client, 'a') })
+  await create(s.clientOf(west), 'b')
+  await s.clock.advance(0)
+  assert.deepEqual(take(), ['here a', 'there b'])
+  await ended(s)
+})
+
 test('isReady reports an optional cluster before it is available, while it is, and while it is down again', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere, { optional: true })
