@@ -124,6 +124,8 @@ test('watches of different versions of a kind share nothing, and end when their 
   assert.equal(api.watches, 1, 'that of another kind goes on')
   const after = await watch('v2', TABLE)
   await post('b')
+  await must(api, 'DELETE', `${CRDS}/things.test.dev`)
+  assert.equal(api.watches, 1, 'that of a removed kind ends')
   api.closeWatches()
   const [v1, v2, old, now] = await Promise.all(
     [...before, after].map(async ({ body }) => JSON.parse((await body.text()).trim().split('\n').at(-1)!).object),
