@@ -129,6 +129,18 @@ test('a watch from before a restart gets 410', async () => {
   assert.match(await response.body.text(), /^\{"type":"ERROR","object":\{.*"code":410\}\}\n$/)
 })
 
+test('a watch without a timeout ends after 30 to 60 minutes, at random', async () => {
+  for (const [random, minutes] of [[0, 30], [0.5, 45]] as const) {
+    const clock = new FakeClock()
+    const server = new ApiServer({ clock, random: () => random })
+    await server.handle({ method: 'GET', path: `${MAPS}?watch=true` })
+    await clock.advance(minutes * 60_000 - 1)
+    assert.equal(server.watches, 1)
+    await clock.advance(1)
+    assert.equal(server.watches, 0)
+  }
+})
+
 test('a watch that allows bookmarks gets one per minute, and ends at its timeout', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock })

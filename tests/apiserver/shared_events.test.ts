@@ -53,6 +53,8 @@ test('two hundred watches with different selectors, forms and starts each get th
     { query: 'labelSelector=app%3Da', accept: 'application/json', sees: ['x ADDED', 'x DELETED'] },
     { query: 'labelSelector=app%3Db', accept: 'application/json', sees: ['y ADDED', 'x ADDED', 'y DELETED'] },
     { query: 'fieldSelector=metadata.name%3Dy', accept: TABLE, sees: ['y ADDED', 'y DELETED'] },
+    { query: 'fieldSelector=metadata.name!%3Dx', accept: 'application/json', sees: ['y ADDED', 'y DELETED'] },
+    { query: 'fieldSelector=metadata.name!%3Dy', accept: 'application/json', sees: ['x ADDED', 'x MODIFIED'] },
     { query: '', accept: TABLE, sees: ['x ADDED', 'y ADDED', 'x MODIFIED', 'y DELETED'] },
     { query: 'includeObject=None', accept: TABLE, sees: ['- ADDED', '- ADDED', '- MODIFIED', '- DELETED'] },
   ]
@@ -122,6 +124,8 @@ test('watches of different versions of a kind share nothing, and end when their 
   assert.equal(api.watches, 1, 'that of another kind goes on')
   const after = await watch('v2', TABLE)
   await post('b')
+  await must(api, 'DELETE', `${CRDS}/things.test.dev`)
+  assert.equal(api.watches, 1, 'that of a removed kind ends')
   api.closeWatches()
   const [v1, v2, old, now] = await Promise.all(
     [...before, after].map(async ({ body }) => JSON.parse((await body.text()).trim().split('\n').at(-1)!).object),

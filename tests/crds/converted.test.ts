@@ -323,6 +323,8 @@ test('an installation that is refused leaves the address of the conversion, whet
     await assert.rejects(installCrds([Hub], narrower, never), /the schema of v1alpha1 becomes narrower/)
     assert.deepEqual((await stored()).spec, spec)
     assert.equal(writes().length, converts ? 0 : 2)
+    const updates = network.requests.filter(({ method }) => method === 'PUT')
+    assert.ok(updates.every(({ path }) => path.includes('fieldManager=test')))
   }
 })
 

@@ -934,3 +934,19 @@ test('the source of a kind names what the sources of its Namespaces miss', async
   await running
   assert.deepEqual([source.missing, followers], [[], 0])
 })
+
+test('a Namespace that leaves before its kind is listed does not hold the others up', async () => {
+  let begin: ((name: string) => { end(why: string): unknown }) | undefined
+  const namespaces = { each: (each: typeof begin) => (begin = each, () => {}), listed: Promise.resolve() }
+  const open = (): Source => ({ name: 'a', start: (_, signal) => aborted(signal), synced: () => new Promise(() => {}) })
+  const source = sourceIn(namespaces as never, { resource: ConfigMap, open })
+  const stop = new AbortController()
+  const started = source.start({ add() {}, passes: () => false }, stop.signal)
+  const one = begin!('a')
+  const synced = source.synced!(stop.signal)
+  await one.end('left')
+  await synced
+  assert.equal(source.idle, true)
+  stop.abort()
+  await started
+})

@@ -115,6 +115,20 @@ test('an operator starts without an optional cluster that is down, logs it, and 
   await ended(s)
 })
 
+test('where the leader installs nothing, the controllers of an optional cluster do not wait for that', async () => {
+  const app = operator({ name: 'x', leaderElection: true, crds: 'verify' })
+  const west = app.cluster('west', nowhere, { optional: true })
+  const runs: string[] = []
+  app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const s = await starting(app)
+  await s.clientOf(west).create(CRD, thingCrd as never)
+  await s.clock.advance(61_000)
+  await s.clientOf(west).create(Thing, { metadata: ref('a'), spec: {} })
+  await s.clock.advance(0)
+  assert.deepEqual(runs, ['a'])
+  await ended(s)
+})
+
 test('isReady reports an optional cluster before it is available, while it is, and while it is down again', async () => {
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere, { optional: true })

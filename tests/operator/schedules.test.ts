@@ -8,6 +8,7 @@ import { Lease } from 'kubeloop/kinds'
 import type { FakeClock } from 'kubeloop/testing'
 import { ApiServer } from 'kubeloop/apiserver'
 import { aborted } from '../../lib/async/abort.ts'
+import { Latch } from '../../lib/async/latch.ts'
 import { tries } from '../tools/fuzz.ts'
 import { mutatedText } from '../tools/hostile.ts'
 import { failures, messages, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
@@ -39,6 +40,18 @@ test('a schedule runs at its times, in its time zone, whatever the start', async
     await s.clock.advance(hours * 3_600_000)
     assert.deepEqual(runs, expected, `${cron} ${timeZone}`)
   }
+})
+
+test('a stop waits for a run', async () => {
+  const end = new Latch()
+  const { app } = scheduled('@hourly', {}, () => end.opened)
+  const s = await starting(app, { leaderElection: false })
+  await s.clock.advance(3_600_000)
+  await s.stop()
+  await s.clock.advance(0)
+  assert.equal(s.outcome(), undefined)
+  end.open()
+  await s.ended
 })
 
 test('what cannot be a schedule is refused where it is declared, with the place', () => {

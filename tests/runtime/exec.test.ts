@@ -7,12 +7,16 @@ import { env, optionalEnv } from '../../lib/runtime/os/env.ts'
 import { CommandNotFound, exec } from '../../lib/runtime/os/exec.ts'
 import { exists, folderOf, readText, readTextIfExists, resolvePath, splitPaths } from '../../lib/runtime/os/files.ts'
 import { appendText, claimFolder, createFolder, writeNew, writePrivate } from '../../lib/runtime/os/user_files.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { withFolder } from '../tools/folder.ts'
 
 const sh = (script: string, options = {}): ReturnType<typeof exec> => exec('/bin/sh', ['-c', script], options)
 
-test('exec returns output, error output and exit code', async () => {
-  assert.deepEqual(await sh('echo out; echo err >&2; exit 3'), { code: 3, stdout: 'out\n', stderr: 'err\n' })
+test('exec returns output, error output and exit code, and leaves no listener', async () => {
+  const { controller: { signal }, listeners } = countedSignal()
+  const result = await sh('echo out; echo err >&2; exit 3', { signal })
+  assert.deepEqual(result, { code: 3, stdout: 'out\n', stderr: 'err\n' })
+  assert.equal(listeners(), 0)
 })
 
 test('variables are added to the environment of this process', async () => {

@@ -94,7 +94,7 @@ test('skip lets the first requests pass, and the fault added next has them', asy
 })
 
 test('a refusal has the reason of a real server, or the given one, and says when to retry', async () => {
-  const { faults, transport } = faulty()
+  const { clock, faults, transport } = faulty()
   const reasons: Record<number, string> = {
     400: 'BadRequest',
     409: 'Conflict',
@@ -110,6 +110,10 @@ test('a refusal has the reason of a real server, or the given one, and says when
     assert.deepEqual([status, headers['retry-after'], answer.reason], [Number(code), '2', reason])
     assert.deepEqual(answer.details, { retryAfterSeconds: 2 })
   }
+  // The clients wait.
+  assert.equal(faults.delayed, Object.keys(reasons).length)
+  await clock.advance(3000)
+  assert.equal(faults.delayed, 0)
   faults.add({ status: 409, reason: 'AlreadyExists' })
   const { headers, body } = await transport({ method: 'GET', path: '/api/v1/pods' })
   assert.equal(JSON.parse(await body.text()).reason, 'AlreadyExists')

@@ -281,6 +281,8 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     const { clientConfig, ...after } = (await one.stored(MUTATING)).webhooks[0]!
     assert.deepEqual(after, before)
     assert.equal(clientConfig.caBundle, btoa(one.pems.new))
+    const { managedFields = [] } = (await one.stored(MUTATING)).metadata as { managedFields?: { manager: string }[] }
+    assert.deepEqual(new Set(managedFields.map(({ manager }) => manager)), new Set([operator]))
     assert.ok(
       one.lines.includes(
         `info Set the trusted CAs of MutatingWebhookConfiguration "${operator}-mutating-webhook-configuration"`,

@@ -260,7 +260,7 @@ interface Scope {
   readonly prefix: string
   readonly isWatched: (object: ApiObject) => boolean
   readonly term: Term | undefined
-  /** Equal for watches that select the same objects. Without selectors, these are all of a storage. */
+  /** Equal for watches that select the same objects of a change. Without selectors, these are all of a storage. */
   readonly selection: string
   /** Equal for watches whose events look the same: by the kind, the accepted media types and parameters. */
   readonly form: string
@@ -281,7 +281,7 @@ function scopeOf({ kind, route, call: { query, headers } }: KindRequest, version
     prefix: kind.namespaced ? prefixOf(route) : '',
     isWatched: (object) => (!name || object.metadata.name === name) && matches(object),
     term: name ? nameTerm(name) : term,
-    selection: route.name || labels || fields ? JSON.stringify([version, route.name, labels, fields]) : '',
+    selection: route.name || labels || fields ? JSON.stringify([version, labels, fields]) : '',
     form: JSON.stringify([version, headers['accept'] ?? '', ...parameters]),
   }
 }

@@ -52,6 +52,15 @@ export const ESCALATION_CASES: readonly Script[] = [
     ...granting('{ns}-eve', [{ ...WRITE_ROLES, verbs: ['create', 'escalate'] }]),
     [`{ns}-eve: POST ${ROLES}`, { metadata: { name: 'more' }, rules: [GET_SECRETS] }],
   ]),
+  script('the verb escalate may be limited to names', [
+    ...['own', 'other'].map((name) => [`POST ${ROLES}`, { metadata: { name } }] as const),
+    ...granting('{ns}-eve', [
+      { ...WRITE_ROLES, verbs: ['patch'] },
+      { verbs: ['escalate'], apiGroups: [GROUP], resources: ['roles'], resourceNames: ['own'] },
+    ]),
+    [`{ns}-eve: MERGE ${ROLES}/own`, { rules: [GET_SECRETS] }],
+    [`{ns}-eve: MERGE ${ROLES}/other`, { rules: [GET_SECRETS] }],
+  ]),
   script('a binding cannot grant a role whose rights its writer does not have', [
     ...granting('{ns}-eve', [GET_MAPS, WRITE_ROLES]),
     [`{ns}-eve: POST ${BINDINGS}`, ADMIN],

@@ -148,6 +148,23 @@ const CHANGES = [
       { type: 'ClusterIP', externalName: null },
     ].map((spec): Step => ['MERGE ns/services/x', { spec }]),
   ]),
+  whole('a service has a port for each protocol', [
+    ...['UDP', 'TCP'].map((protocol): Step => [`POST ns/services ? spec.ports`, {
+      metadata: { name: protocol.toLowerCase() },
+      spec: { ports: [{ name: 'a', port: 53 }, { name: 'b', port: 53, protocol }] },
+    }]),
+    ['POST ns/services ? -', {
+      metadata: { name: 'x' },
+      spec: {
+        type: 'NodePort',
+        ports: [{ name: 'a', port: 53, nodePort: 31853 }, { name: 'b', port: 53, protocol: 'UDP', nodePort: 31854 }],
+      },
+    }],
+    ['PUT ns/services/x ? spec.ports', {
+      metadata: { name: 'x' },
+      spec: { type: 'NodePort', ports: [{ name: 'b', port: 53, protocol: 'UDP' }, { name: 'a', port: 53 }] },
+    }],
+  ]),
   whole('a pod has the priority of its class', [
     ['POST ns/pods', {
       metadata: { name: 'x' },

@@ -616,6 +616,7 @@ test('progress is checked again a second after its deadline, while there is one'
   const left = (seen: V1Deployment) => untilDeadline(seen, seen.status ?? {}, NOW)
   const status = { conditions: [progress('ReplicaSetUpdated', 'True', 100)] }
   assert.equal(left(deployment({ status })), 501_000)
+  assert.equal(left(deployment({ status: { conditions: [progress('ReplicaSetUpdated', 'True', 900)] } })), 1000)
   assert.equal(left(deployment({ status, spec: { progressDeadlineSeconds: 2147483647 } })), undefined)
   assert.equal(left(deployment({ status, spec: { paused: true } })), undefined)
   assert.equal(left(deployment({ status: { conditions: [progress('ProgressDeadlineExceeded', 'False')] } })), undefined)
