@@ -7,6 +7,8 @@ import { parseExact } from '../../lib/core/exact_json.ts'
 import { CompactObjects, compactObjects } from '../../lib/cache/compact/compact_objects.ts'
 import { ObjectCodec } from '../../lib/cache/compact/object_codec.ts'
 import { Store } from '../../lib/cache/store.ts'
+import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
+import { pod } from './scripted_server.ts'
 import { tries } from '../tools/fuzz.ts'
 
 const UID = '0a1b2c3d-4e5f-6789-abcd-ef0123456789'
@@ -241,6 +243,24 @@ test('the bytes of replaced and deleted objects are given back', () => {
     large.set(`default/${written}`, of(written, '1', { data: { text: text.repeat(20) } }))
     assert.ok([undefined, read].includes(large.get(`default/${read}`)?.metadata.name))
   }
+})
+
+const collect = collector()
+const uncollected = collect ? false : UNCOLLECTED
+
+test('an object that is kept as it is goes with its key', { skip: uncollected }, async () => {
+  const objects = new CompactObjects(new ObjectCodec())
+  const put = (name: string): WeakRef<object> => {
+    const object = Object.assign(pod(name, '1'), { [Symbol('a')]: 1 })
+    objects.set(name, object)
+    return new WeakRef(object)
+  }
+  const replaced = Array.from({ length: 8 }, (_, at) => put(`a${at % 4}`))
+  for (let at = 0; at < 4; at++) objects.delete(`a${at}`)
+  // The objects that were read last are kept, too.
+  for (let at = 0; at < 100; at++) put(`b${at}`)
+  assert.equal(await leftOf(replaced, collect!), 0)
+  assert.equal(objects.size, 100)
 })
 
 test('an object takes a fifth of its JSON if others are like it, and is the same while it is read again and again', () => {
