@@ -5,6 +5,7 @@ import * as fc from 'fast-check'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { parseExact } from '../../lib/core/exact_json.ts'
 import { CompactObjects, compactObjects } from '../../lib/cache/compact/compact_objects.ts'
+import { ShapeDictionary, StringDictionary } from '../../lib/cache/compact/dictionaries.ts'
 import { ObjectCodec } from '../../lib/cache/compact/object_codec.ts'
 import { Store } from '../../lib/cache/store.ts'
 import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
@@ -109,6 +110,18 @@ test('more shapes and strings than are kept beside the bytes are in the bytes', 
   const encoded = all.map((object) => codec.encode(object)!.slice())
   for (const [at, object] of all.entries()) assertSame(codec.decode(encoded[at]!, 0), object)
   assertSame(codec.decode(codec.encode(made.at(-1)!)!, 0), made.at(-1))
+})
+
+test('what is kept beside the bytes is limited', () => {
+  const [strings, shapes] = [new StringDictionary(), new ShapeDictionary()]
+  const shapeOf = (...names: readonly string[]) =>
+    shapes.idOf(Object.fromEntries(names.map((name) => [name, 1])), names)
+  for (let at = 0; at < 2 ** 15 + 10; at++) {
+    for (let time = 0; time < 2; time++) strings.idOf(`text ${at}`)
+    shapeOf(`field ${at}`)
+  }
+  assert.deepEqual([strings.texts.length, shapes.names.length < 2 ** 14], [2 ** 15, true])
+  assert.equal(new ShapeDictionary().idOf({}, Array.from({ length: 65 }, (_, at) => `${at}`)), -1)
 })
 
 test('a text that comes again only after 4096 others is not kept beside the bytes', () => {
