@@ -56,9 +56,6 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
   begin({ namespace, name, subresource }: Target): WriteInFlight | undefined {
     // A token does not change its ServiceAccount.
     if (this.#ended || subresource === 'token') return undefined
-    if (this.#options.namespace !== undefined && namespace !== undefined && namespace !== this.#options.namespace) {
-      return undefined
-    }
     if (name && this.scopeOf?.({ namespace, name } as ObjectMeta) === 'outside') return undefined
     const write = this.#state.begin(name ? formatKey({ namespace, name }) : undefined)
     return {

@@ -5,8 +5,11 @@ import * as fc from 'fast-check'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { parseExact } from '../../lib/core/exact_json.ts'
 import { CompactObjects, compactObjects } from '../../lib/cache/compact/compact_objects.ts'
+import { ShapeDictionary, StringDictionary } from '../../lib/cache/compact/dictionaries.ts'
 import { ObjectCodec } from '../../lib/cache/compact/object_codec.ts'
 import { Store } from '../../lib/cache/store.ts'
+import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
+import { pod } from './scripted_server.ts'
 import { tries } from '../tools/fuzz.ts'
 
 const UID = '0a1b2c3d-4e5f-6789-abcd-ef0123456789'
@@ -107,6 +110,18 @@ test('more shapes and strings than are kept beside the bytes are in the bytes', 
   const encoded = all.map((object) => codec.encode(object)!.slice())
   for (const [at, object] of all.entries()) assertSame(codec.decode(encoded[at]!, 0), object)
   assertSame(codec.decode(codec.encode(made.at(-1)!)!, 0), made.at(-1))
+})
+
+test('what is kept beside the bytes is limited', () => {
+  const [strings, shapes] = [new StringDictionary(), new ShapeDictionary()]
+  const shapeOf = (...names: readonly string[]) =>
+    shapes.idOf(Object.fromEntries(names.map((name) => [name, 1])), names)
+  for (let at = 0; at < 2 ** 15 + 10; at++) {
+    for (let time = 0; time < 2; time++) strings.idOf(`text ${at}`)
+    shapeOf(`field ${at}`)
+  }
+  assert.deepEqual([strings.texts.length, shapes.names.length < 2 ** 14], [2 ** 15, true])
+  assert.equal(new ShapeDictionary().idOf({}, Array.from({ length: 65 }, (_, at) => `${at}`)), -1)
 })
 
 test('a text that comes again only after 4096 others is not kept beside the bytes', () => {
@@ -241,6 +256,24 @@ test('the bytes of replaced and deleted objects are given back', () => {
     large.set(`default/${written}`, of(written, '1', { data: { text: text.repeat(20) } }))
     assert.ok([undefined, read].includes(large.get(`default/${read}`)?.metadata.name))
   }
+})
+
+const collect = collector()
+const uncollected = collect ? false : UNCOLLECTED
+
+test('an object that is kept as it is goes with its key', { skip: uncollected }, async () => {
+  const objects = new CompactObjects(new ObjectCodec())
+  const put = (name: string): WeakRef<object> => {
+    const object = Object.assign(pod(name, '1'), { [Symbol('a')]: 1 })
+    objects.set(name, object)
+    return new WeakRef(object)
+  }
+  const replaced = Array.from({ length: 8 }, (_, at) => put(`a${at % 4}`))
+  for (let at = 0; at < 4; at++) objects.delete(`a${at}`)
+  // The objects that were read last are kept, too.
+  for (let at = 0; at < 100; at++) put(`b${at}`)
+  assert.equal(await leftOf(replaced, collect!), 0)
+  assert.equal(objects.size, 100)
 })
 
 test('an object takes a fifth of its JSON if others are like it, and is the same while it is read again and again', () => {

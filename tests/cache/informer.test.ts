@@ -106,6 +106,7 @@ test('a stopped informer calls no handler, leaves nothing, and cannot be started
   i.informer.stop()
   await ended
   assert.deepEqual([received, i.clock.pending, i.listeners(), i.stream.cancelled], [['added a initial'], 0, 0, true])
+  assert.equal(i.informer.beginWrite({ resource: POD, namespace: 'default', name: 'a' }), undefined)
   await assert.rejects(i.informer.start(i.signal), /it was started already/)
 })
 

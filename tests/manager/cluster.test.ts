@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Runnable } from '../../lib/core/runnable.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { aborted } from '../../lib/async/abort.ts'
@@ -14,6 +15,7 @@ import { Server } from '../../lib/manager/servers/server.ts'
 import { Manager } from '../../lib/manager/manager.ts'
 import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { answer, bodyOf, type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { recordingLog, watchOutcome } from './parts.ts'
@@ -46,14 +48,15 @@ function setup(options: Partial<ClusterOptions> = {}, clock = new FakeClock()): 
 
 /** Starts a cluster or a manager. `end` stops it, and asserts that it ends in order. */
 function started(clock: FakeClock, what: { start(signal: AbortSignal): Promise<void> }) {
-  const stop = new AbortController()
-  const running = watchOutcome(what.start(stop.signal))
+  const { controller, listeners } = countedSignal()
+  const running = watchOutcome(what.start(controller.signal))
   const end = async (): Promise<void> => {
-    stop.abort()
+    assert.equal(listeners(), 1, 'listeners of what is over')
+    controller.abort()
     await clock.advance(0)
     assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
   }
-  return { signal: stop.signal, end }
+  return { signal: controller.signal, end }
 }
 
 const refuseSecrets = async (request: Parameters<Transport>[0], next: Transport): ReturnType<Transport> =>
@@ -166,6 +169,35 @@ test("requests over the cluster's connection have a User-Agent", async () => {
   cluster.close()
   await server.close(AbortSignal.abort())
   assert.deepEqual(agents, ['my-operator kubeloop'])
+})
+
+test('a kind that is no longer served is asked for again by all clients', async () => {
+  const { cluster: { client }, network } = setup()
+  const [kind, path] = [{ apiVersion: 'v1', kind: 'ConfigMap' }, '/apis/apps/v1']
+  const deployment = await client.kindOf<KubeObject, object>({ apiVersion: 'apps/v1', kind: 'Deployment' })
+  await client.bound(new AbortController()).kindOf({ apiVersion: 'apps/v1', kind: 'Deployment' })
+  await client.kindOf(kind)
+  assert.deepEqual(network.take(), [`GET ${path}`, 'GET /api/v1'])
+  network.intercept = () => Promise.resolve(refusal(404, 'NotFound'))
+  await assert.rejects(client.get(deployment, { namespace: 'default', name: 'a' }), /does not serve this kind/)
+  network.intercept = undefined
+  network.take()
+  await client.live.kindOf({ apiVersion: 'apps/v1', kind: 'Deployment' })
+  assert.deepEqual(network.take(), [`GET ${path}`])
+})
+
+test('errors of a cluster have its label: of its connection, and of an index', async () => {
+  const config = { server: 'http://127.0.0.1:1' }
+  const { cluster: away } = setup({ label: 'west', config, transport: undefined })
+  await assert.rejects(away.client.list(ConfigMap), /cluster "west" \(127\.0\.0\.1:1\)/)
+  away.close()
+  const { cluster, server, lines } = setup({ label: 'west' })
+  await new Cluster({ name: 'other', transport: server.handle }).client.create(ConfigMap, {
+    metadata: { namespace: 'default', name: 'a' },
+  })
+  const broken = defineIndex(ConfigMap, () => assert.fail('mine'))
+  assert.deepEqual(await cluster.client.lookup(broken, 'x', { namespace: 'default' }), [])
+  assert.ok(lines.some((line) => line.includes('ConfigMap "default/a" in cluster "west"')), lines.join('\n'))
 })
 
 test('requests are counted by host', async () => {

@@ -67,7 +67,10 @@ async function running(options: Options, run: (running: Running) => Promise<void
   const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
   const meter = memoryMeter()
   const secure = { certs: options.certs, api: tokens && reviewer(tokens), clock, log, meter }
-  const listen: Listen = (...of) => serveSecurely(secure, ...of)
+  const listen: Listen = (http, signal) => {
+    assert.equal(http.maxConnections, 512)
+    return serveSecurely(secure, http, signal)
+  }
   const server = metricsServer(Server, { registry, clock, log, listen } as MetricsServerOptions)
   setUp?.(server)
   const stop = new AbortController()
@@ -118,6 +121,7 @@ test('a certificate is made for the process, and the metrics are served over HTT
     if (!noHttp2) {
       const session = openSession(port, { rejectUnauthorized: false } as object)
       const second = await ask2(session, { path: '/metrics', method: 'GET' })
+      assert.equal(session.remoteSettings.maxConcurrentStreams, 32)
       session.destroy()
       assert.deepEqual([second.status, second.text], [200, 'a_total 1\n'])
     }

@@ -228,10 +228,7 @@ export class CompactObjects implements Objects<KubeObject> {
     const key = formatKey(keyOf({ metadata: this.#metadataAt(slab, place) }))
     const shard = this.#shardOf(key)
     if (shard.get(key) !== place) return
-    const moved = this.#append(this.#bytesOf(key)!)
-    shard.set(key, moved)
-    const known = this.#recent.get(place)
-    if (known) this.#keep(moved, known)
+    shard.set(key, this.#append(this.#bytesOf(key)!))
   }
 }
 
