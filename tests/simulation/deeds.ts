@@ -296,6 +296,16 @@ function drawStorm(chance: Chance): readonly Deed[] {
       case 'shuffle':
         // While its reconcile runs.
         return [{ ...each, deed: 'create', number: PASSING, waitMs: 0 }, { ...each, deed: 'edit', waitMs: 100 }, each]
+      case 'raze': {
+        const made = {
+          ...each,
+          deed: 'create',
+          key: { ...key, namespace: 'b' },
+          number: PASSING,
+          waitMs: 2000,
+        } as const
+        return [{ ...made, deed: 'team' }, made, { ...each, waitMs: 5000 }, made]
+      }
       case 'hide':
         return each.number % 2 === 0
           ? [{ ...each, deed: 'create', number: PASSING, waitMs: 2000 }, each, { ...each, deed: 'delete' }]

@@ -53,21 +53,8 @@ export interface Outcome {
 /** Rows that two releases of one operator have in common: what they select, and what is left in objects. */
 const LASTING: readonly (keyof Drawing)[] = [
   ...['place', 'labels', 'fields', 'spaces', 'commonSpaces', 'finalize', 'filter', 'election', 'admission'] as const,
-  ...[
-    'second',
-    'finalizesTwice',
-    'child',
-    'meddled',
-    'generated',
-    'shares',
-    'annotates',
-    'task',
-    'source',
-    'zones',
-    'west',
-    'account',
-    'bars',
-  ] as const,
+  ...['second', 'finalizesTwice', 'child', 'meddled', 'generated', 'shares', 'annotates', 'task'] as const,
+  ...['source', 'zones', 'west', 'account', 'bars'] as const,
 ]
 const MAX_REPLICAS = 4
 /** Longer than any lease, back-off and lost answer. */
