@@ -75,7 +75,7 @@ export type { Log } from './lib/observe/log.ts'
 
 // The words of an operator file
 export { type Operator, operator } from './lib/operator/operator.ts'
-export type { OperatorOptions } from './lib/operator/options.ts'
+export type { OperatorOptions } from './lib/operator/description/options.ts'
 export type {
   ClusterChange,
   ClusterGroup,
@@ -89,7 +89,7 @@ export type {
   OtherCluster,
   Parts,
   WatchContext,
-} from './lib/operator/context.ts'
+} from './lib/operator/description/context.ts'
 export { type Result, RetryError } from './lib/controller/result.ts'
 /** Predicates: which changes of an object are reconciled. */
 export * as predicates from './lib/controller/predicates.ts'
@@ -104,7 +104,7 @@ export type {
   AdmissionContext,
   AdmissionProblem,
   AdmissionRequest,
-} from './lib/webhook/admission.ts'
+} from './lib/webhook/admission/admission.ts'
 export type { Problem, Reason, Status } from './lib/core/errors.ts'
 export type { DesiredMeta, KeyIn, OwnerReference, StatusOf } from './lib/core/objects.ts'
 export type { CustomResourceDefinition, DefinedResource, JsonSchema, PrinterColumn } from './lib/core/resource.ts'
@@ -141,7 +141,7 @@ export type {
   QueueOptions,
   WatchOptions as WatchesOptions,
   WorkContext,
-} from './lib/operator/context.ts'
+} from './lib/operator/description/context.ts'
 export type {
   Address,
   CacheDefaults,
@@ -151,9 +151,9 @@ export type {
   ScheduleOptions,
   Task,
   TaskOptions,
-} from './lib/operator/options.ts'
-export type { OperatorDescription } from './lib/operator/description.ts'
-export type { StartOptions } from './lib/operator/start.ts'
-export type { AdmissionOptions, MatchCondition } from './lib/webhook/admission_options.ts'
-export type { WebhookHandler, WebhookRequest, WebhookResponse } from './lib/webhook/handler.ts'
-export type { SelfMadeOptions, WebhookOptions } from './lib/operator/options.ts'
+} from './lib/operator/description/options.ts'
+export type { OperatorDescription } from './lib/operator/description/description.ts'
+export type { StartOptions } from './lib/operator/run/start.ts'
+export type { AdmissionOptions, MatchCondition } from './lib/webhook/admission/admission_options.ts'
+export type { WebhookHandler, WebhookRequest, WebhookResponse } from './lib/webhook/common/handler.ts'
+export type { SelfMadeOptions, WebhookOptions } from './lib/operator/description/options.ts'

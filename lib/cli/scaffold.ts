@@ -1,5 +1,5 @@
 /** The texts that `kubeloop new` writes: the sample with other names, and the files of a project. */
-import { denoFlags } from '../operator/permissions.ts'
+import { denoFlags } from '../operator/run/permissions.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { USER } from './deploy/workload.ts'
 

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import type { CustomResourceDefinition } from '../core/resource.ts'
 import { type Clock, sleep } from '../async/clock.ts'
-import { isOwnConversion, isSameServer } from '../webhook/ownership.ts'
+import { isOwnConversion, isSameServer } from '../webhook/common/ownership.ts'
 import type { Crd, Dependencies } from './definition.ts'
 
 /** The time limit for the server to use a new address of the conversion. */

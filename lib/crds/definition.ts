@@ -12,7 +12,7 @@ import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
-import { findObject, treatLeftovers } from '../webhook/leftovers.ts'
+import { findObject, treatLeftovers } from '../webhook/configurations/leftovers.ts'
 
 type Spec = CustomResourceDefinition['spec']
 

@@ -5,7 +5,7 @@ import { type CustomResourceDefinition, type CustomResourceVersion, groupResourc
 import { pages } from '../client/pages.ts'
 import { withConverted } from '../schema/conversions.ts'
 import { changeText, prunedField, type SchemaChange } from '../schema/schema_changes.ts'
-import { upFailure } from '../webhook/conversion.ts'
+import { upFailure } from '../webhook/conversion/conversion.ts'
 import { cannotInstall, type Crd, MAX_NAMED, schemaOf, titleOf, type Work } from './definition.ts'
 import { forEachStored, goneVersion, isConverted, narrowingOf, resourceOf, storedVersions } from './stored_objects.ts'
 

@@ -14,7 +14,7 @@ import type { Cache } from '../cache/cache.ts'
 import { dropCounter, type EventMeter } from '../events/metrics.ts'
 import { type ControllerMeter, controllerMetrics } from '../controller/metrics.ts'
 import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
-import { certificateMetrics, type WebhookMeter, webhookMetrics } from '../webhook/metrics.ts'
+import { certificateMetrics, type WebhookMeter, webhookMetrics } from '../webhook/common/metrics.ts'
 
 /** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector, an EventRecorder and a webhook server. */
 export interface PartMeter
@@ -149,5 +149,5 @@ export type {
   PathMetrics,
   WebhookMeter,
   WebhookMetrics,
-} from '../webhook/metrics.ts'
+} from '../webhook/common/metrics.ts'
 export type { MeasuredQueue, QueueMeter, QueueMetrics } from '../queue/metrics.ts'

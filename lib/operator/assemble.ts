@@ -20,11 +20,11 @@ import { disposition, GONE, type Result, type Run } from '../controller/result.t
 import { LeaderElector, type LeaderElectorOptions } from '../leader/leader_elector.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import { Server } from '../manager/servers/server.ts'
-import type { Buckets } from './buckets.ts'
+import type { Buckets } from './sharding/buckets.ts'
 import { fencedCluster } from './clusters.ts'
 import { boundTo, type Clients, clientsOf, logOf, sleepOn } from './work.ts'
-import type { Context, OtherCluster, Parts } from './context.ts'
-import type { OperatorOptions } from './options.ts'
+import type { Context, OtherCluster, Parts } from './description/context.ts'
+import type { OperatorOptions } from './description/options.ts'
 import {
   type ControllerDescription,
   controllerName,
@@ -36,8 +36,8 @@ import {
   optionalMs,
   skipsGone,
   timingsOf,
-} from './description.ts'
-import { isOptional } from './used_kinds.ts'
+} from './description/description.ts'
+import { isOptional } from './description/used_kinds.ts'
 import type { Definitions } from './definitions.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 import type { OperatorWebhooks } from './webhooks/setup.ts'

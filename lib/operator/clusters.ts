@@ -11,12 +11,12 @@ import { describeConfig } from '../config/loaded.ts'
 import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
 import { Cluster, type ClusterOptions } from '../manager/cluster.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
-import type { ClusterParts, OtherCluster } from './context.ts'
-import type { ClusterDescription, OperatorDescription } from './description.ts'
-import type { Replacements } from './optional.ts'
-import type { ShardParts } from './shard.ts'
-import { optionalIn, statedOptionalIn, syncTimeoutsOf } from './used_kinds.ts'
-import { type ClusterFlags, describeFlags } from './flags.ts'
+import type { ClusterParts, OtherCluster } from './description/context.ts'
+import type { ClusterDescription, OperatorDescription } from './description/description.ts'
+import type { Replacements } from './description/optional.ts'
+import type { ShardParts } from './sharding/shard.ts'
+import { optionalIn, statedOptionalIn, syncTimeoutsOf } from './description/used_kinds.ts'
+import { type ClusterFlags, describeFlags } from './run/flags.ts'
 
 export interface ClusterSetup extends RandomPartEnvironment, Pick<ClusterOptions, 'meter' | 'tracing'> {
   readonly instance: string
@@ -29,7 +29,8 @@ export interface ClusterSetup extends RandomPartEnvironment, Pick<ClusterOptions
   }
   /** Undefined without other clusters. */
   readonly otherClusters?:
-    | Pick<typeof import('./foreign_owners.ts'), 'foreignOwners'> & Pick<typeof import('./optional.ts'), 'openOthers'>
+    | Pick<typeof import('./foreign_owners.ts'), 'foreignOwners'>
+      & Pick<typeof import('./description/optional.ts'), 'openOthers'>
     | undefined
   /** Undefined without namespaces by labels. */
   readonly namespaces?: Pick<ClusterOptions, 'selectNamespaces'> | undefined

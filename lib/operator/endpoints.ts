@@ -11,7 +11,7 @@ import type { PartMeter } from '../manager/metrics.ts'
 import { type Fetch, type Listen, type ListenOptions, type Server } from '../manager/servers/server.ts'
 import type { PartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
-import type { MetricsOptions, OperatorOptions } from './options.ts'
+import type { MetricsOptions, OperatorOptions } from './description/options.ts'
 
 export type OperatorMeter = PrometheusMeter & PartMeter
 

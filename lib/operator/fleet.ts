@@ -11,9 +11,9 @@ import type { Controller } from '../controller/controller.ts'
 import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
-import type { ClusterChange } from './context.ts'
-import type { GroupDescription } from './description.ts'
-import { untilDone } from './optional.ts'
+import type { ClusterChange } from './description/context.ts'
+import type { GroupDescription } from './description/description.ts'
+import { untilDone } from './description/optional.ts'
 
 /** What runs for one cluster of a group. */
 export interface Engaged {

@@ -9,7 +9,7 @@ import type { Manager } from '../manager/manager.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import { clientsOf, workOf } from './work.ts'
-import type { ClusterChange, WorkContext } from './context.ts'
+import type { ClusterChange, WorkContext } from './description/context.ts'
 import type { Definitions } from './definitions.ts'
 import {
   type ControllerDescription,
@@ -17,10 +17,10 @@ import {
   memberCluster,
   memberOf,
   type OperatorDescription,
-} from './description.ts'
+} from './description/description.ts'
 import type { OperatorMeter } from './endpoints.ts'
 import { addFleet, type Engaged } from './fleet.ts'
-import { optionalCluster } from './optional.ts'
+import { optionalCluster } from './description/optional.ts'
 
 /** What a group needs of the operator; classes of mod.js are behind functions, as this file is loaded beside it. */
 interface GroupSetup extends RandomPartEnvironment {

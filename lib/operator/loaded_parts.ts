@@ -3,11 +3,11 @@ import { fileMissing } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
 import { type CacheOptions, labelsOf } from '../cache/cache_options.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import type { OperatorOptions } from './options.ts'
-import { allControllers, crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
-import { kindsElsewhere, ownKinds } from './used_kinds.ts'
-import type { BucketParts } from './buckets.ts'
-import type { ShardParts } from './shard.ts'
+import type { OperatorOptions } from './description/options.ts'
+import { allControllers, crdModeOf, hasWebhooks, type OperatorDescription } from './description/description.ts'
+import { kindsElsewhere, ownKinds } from './description/used_kinds.ts'
+import type { BucketParts } from './sharding/buckets.ts'
+import type { ShardParts } from './sharding/shard.ts'
 import type { OperatorMeter } from './endpoints.ts'
 
 /** Each is undefined if the operator does not need it. */
@@ -35,7 +35,7 @@ export interface LoadedParts {
 export async function loadParts(
   description: OperatorDescription,
   serves: boolean,
-  start: Parameters<typeof import('./shard.ts').shardOf>[2] & {
+  start: Parameters<typeof import('./sharding/shard.ts').shardOf>[2] & {
     readonly leaderElection?: boolean | undefined
     readonly freeze?: boolean | undefined
   },
@@ -83,7 +83,7 @@ export async function loadParts(
       )
       : undefined,
     sharded: sharding !== undefined && start.leaderElection !== false
-      ? loadPart('sharding', () => import('./sharding_parts.ts'), 'shard', 'shards.js')
+      ? loadPart('sharding', () => import('./sharding/sharding_parts.ts'), 'shard', 'shards.js')
       : undefined,
     // Informers and electors load these, and must not wait for a file then.
     takingOver: selects || elects

@@ -7,7 +7,7 @@ import type { SelectedNamespaces } from '../cache/selected_namespaces.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Result, Run } from '../controller/result.ts'
 import type { Sink, Source, SourceFailure } from '../controller/source.ts'
-import type { ControllerDescription } from './description.ts'
+import type { ControllerDescription } from './description/description.ts'
 import type { Clients } from './work.ts'
 
 export { selectNamespaces } from '../cache/selected_namespaces.ts'

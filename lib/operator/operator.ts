@@ -6,7 +6,7 @@ import { callerFrame } from '../observe/stack.ts'
 import { isMainFile } from '../runtime/os/this_runtime.ts'
 import { onIdleEnd } from '../runtime/os/signals.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
-import { builderOf, describeController } from './builder.ts'
+import { builderOf, describeController } from './description/builder.ts'
 import {
   CACHE_SHAPE,
   checkAdmission,
@@ -24,7 +24,7 @@ import {
   OPERATOR_SHAPE,
   SCHEDULE_SHAPE,
   TASK_SHAPE,
-} from './checks.ts'
+} from './description/checks.ts'
 import type {
   ClusterGroup,
   ClusterProvider,
@@ -32,9 +32,16 @@ import type {
   ControllerOptions,
   OtherCluster,
   Parts,
-} from './context.ts'
-import { rethrowAt } from './places.ts'
-import type { CacheDeclaration, Namespaces, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
+} from './description/context.ts'
+import { rethrowAt } from './description/places.ts'
+import type {
+  CacheDeclaration,
+  Namespaces,
+  OperatorOptions,
+  ScheduleOptions,
+  Task,
+  TaskOptions,
+} from './description/options.ts'
 import {
   type ClusterDescription,
   type ControllerDescription,
@@ -42,13 +49,13 @@ import {
   inCluster,
   type OperatorDescription,
   type TaskDescription,
-} from './description.ts'
+} from './description/description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
-import type { Admission } from '../webhook/admission.ts'
-import type { AdmissionOptions } from '../webhook/admission_options.ts'
-import { describedReader } from './tool_hooks.ts'
-import { startOperator, type StartOptions } from './start.ts'
-import { runOperator } from './run.ts'
+import type { Admission } from '../webhook/admission/admission.ts'
+import type { AdmissionOptions } from '../webhook/admission/admission_options.ts'
+import { describedReader } from './run/tool_hooks.ts'
+import { startOperator, type StartOptions } from './run/start.ts'
+import { runOperator } from './run/run.ts'
 
 /** An operator: a description that does nothing until it is run or started. */
 export interface Operator {

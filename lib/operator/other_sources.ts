@@ -7,8 +7,8 @@ import type { Call } from '../controller/bounded_call.ts'
 import type { Sink, Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
-import type { MapContext } from './context.ts'
-import type { SourceDescription } from './description.ts'
+import type { MapContext } from './description/context.ts'
+import type { SourceDescription } from './description/description.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>

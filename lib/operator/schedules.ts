@@ -4,8 +4,8 @@ import { abortScope } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
-import type { OperatorDescription, TaskDescription } from './description.ts'
-import { rethrowAt } from './places.ts'
+import type { OperatorDescription, TaskDescription } from './description/description.ts'
+import { rethrowAt } from './description/places.ts'
 
 export interface Schedules {
   /** What the Lease keeps. */

@@ -14,15 +14,15 @@ import { messageOf } from '../core/errors.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import { boundTo, type Clients, logOf, sleepOn } from './work.ts'
-import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
+import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './description/context.ts'
 import {
   type ControllerDescription,
   controllerTitle,
   homeOf,
   skipsGone,
   type SourceDescription,
-} from './description.ts'
-import { isOptional } from './used_kinds.ts'
+} from './description/description.ts'
+import { isOptional } from './description/used_kinds.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>

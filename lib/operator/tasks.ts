@@ -10,9 +10,9 @@ import type { Manager } from '../manager/manager.ts'
 import type { RandomPartEnvironment } from '../observe/environment.ts'
 import type { Clusters } from './clusters.ts'
 import { clientsOf, workOf } from './work.ts'
-import type { OperatorDescription, TaskDescription } from './description.ts'
+import type { OperatorDescription, TaskDescription } from './description/description.ts'
 import type { OperatorMeter } from './endpoints.ts'
-import { placeOf } from './places.ts'
+import { placeOf } from './description/places.ts'
 import type { Schedules } from './schedules.ts'
 
 export interface TaskSetup extends RandomPartEnvironment {

@@ -8,7 +8,7 @@ import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { Cluster } from '../manager/cluster.ts'
 import type { Clusters } from './clusters.ts'
-import type { OtherCluster, WorkContext } from './context.ts'
+import type { OtherCluster, WorkContext } from './description/context.ts'
 
 /** Returns the client of a cluster; undefined is the operator's own. */
 export type Clients = (cluster?: OtherCluster) => KubeClient

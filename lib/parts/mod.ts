@@ -12,7 +12,7 @@ export { TickerSource, type TickerSourceOptions } from '../controller/ticker_sou
 export type { Call } from '../controller/bounded_call.ts'
 export type { EventRecorderOptions } from '../events/event_recorder.ts'
 export type { ConfigOrigin, Credentials, Impersonation } from '../core/cluster_config.ts'
-export type { AdmissionKind, AdmissionResource, AdmissionUser } from '../webhook/admission.ts'
+export type { AdmissionKind, AdmissionResource, AdmissionUser } from '../webhook/admission/admission.ts'
 export type { Fence, WriteEnd } from '../core/fence.ts'
 export type { Keys, Named } from '../core/objects.ts'
 export type {
@@ -87,7 +87,7 @@ export type { HealthServer } from '../manager/servers/health.ts'
 export type { MetricsServer, MetricsServerOptions, ScrapeSource } from '../manager/servers/metrics_server.ts'
 export type { RunnableFunction } from '../manager/runnable_group.ts'
 export type { Fetch, ListenOptions, ServerOptions } from '../manager/servers/server.ts'
-export type { CacheDeclaration, CacheNamespaces, Namespaces, ShardingOptions } from '../operator/options.ts'
+export type { CacheDeclaration, CacheNamespaces, Namespaces, ShardingOptions } from '../operator/description/options.ts'
 export type {
   AdmissionDescription,
   CacheDescription,
@@ -98,7 +98,7 @@ export type {
   SourceDescription,
   StepDescription,
   TaskDescription,
-} from '../operator/description.ts'
-export type { AdmissionOperation } from '../webhook/admission_options.ts'
-export type { WebhookParts } from '../operator/context.ts'
+} from '../operator/description/description.ts'
+export type { AdmissionOperation } from '../webhook/admission/admission_options.ts'
+export type { WebhookParts } from '../operator/description/context.ts'
 export type { OperatorWebhooks, WebhookMode } from '../operator/webhooks/setup.ts'

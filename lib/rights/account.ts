@@ -1,6 +1,6 @@
 /** The ServiceAccount of an operator and its roles, as objects. */
 import { isDomainName, isNamespace } from '../core/names.ts'
-import type { OperatorDescription } from '../operator/description.ts'
+import type { OperatorDescription } from '../operator/description/description.ts'
 import type { RoleRules, Rule } from './rules.ts'
 
 export const RBAC = 'rbac.authorization.k8s.io'

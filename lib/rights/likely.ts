@@ -7,18 +7,18 @@
 import { namespaceLabels, type Scope, scopesOf } from '../cache/cache_options.ts'
 import { selectedName } from '../core/requested_action.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
-import type { OtherCluster } from '../operator/context.ts'
+import type { OtherCluster } from '../operator/description/context.ts'
 import {
   type ClusterDescription,
   crdModeOf,
   hasWebhooks,
   leaseOf,
   type OperatorDescription,
-} from '../operator/description.ts'
-import { ringOf } from '../operator/ring.ts'
-import { cacheOptionsOf, ownKinds, watchedResources } from '../operator/used_kinds.ts'
+} from '../operator/description/description.ts'
+import { ringOf } from '../operator/sharding/ring.ts'
+import { cacheOptionsOf, ownKinds, watchedResources } from '../operator/description/used_kinds.ts'
 import { crdOf } from '../schema/crds.ts'
-import { configurationNames } from '../webhook/ownership.ts'
+import { configurationNames } from '../webhook/common/ownership.ts'
 import { distinct, type Right, rightsOn, type RoleRules, rulesOf } from './rules.ts'
 
 export function reviewsTokens({ metrics }: OperatorDescription['options']): boolean {

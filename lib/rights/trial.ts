@@ -1,6 +1,6 @@
 /** The account under which an operator is tried without a cluster: in a world, and by `kubeloop dev`. */
 import type { Api } from '../client/api.ts'
-import { memberCluster, memberOf, type OperatorDescription } from '../operator/description.ts'
+import { memberCluster, memberOf, type OperatorDescription } from '../operator/description/description.ts'
 import { type AccountObject, accountObjects, namespaceOf, rolesOf } from './account.ts'
 import { likelyRights } from './likely.ts'
 import { includes, type Right, rulesOf } from './rules.ts'

@@ -7,9 +7,9 @@ import { parseExact } from '../core/exact_json.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { apiVersionOf, type Resource } from '../core/resource.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import type { Admission, AdmissionRequest, AdmissionUser } from '../webhook/admission.ts'
-import { admissionHandler } from '../webhook/admission_handler.ts'
-import type { AdmissionPhase } from '../webhook/admission_path.ts'
+import type { Admission, AdmissionRequest, AdmissionUser } from '../webhook/admission/admission.ts'
+import { admissionHandler } from '../webhook/admission/admission_handler.ts'
+import type { AdmissionPhase } from '../webhook/admission/admission_path.ts'
 import type { Status } from '../core/errors.ts'
 
 /** The request around an object that {@link admit} admits. */

@@ -9,8 +9,13 @@ import { apiVersionOf, type DefinedResource } from '../core/resource.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
 import { isWithin } from '../schema/crd_differences.ts'
 import { isRequired } from '../schema/structural.ts'
-import { type Budget, conversionHandler, convertObjects, withVersionDefaults } from '../webhook/conversion.ts'
-import type { WebhookHandler } from '../webhook/handler.ts'
+import {
+  type Budget,
+  conversionHandler,
+  convertObjects,
+  withVersionDefaults,
+} from '../webhook/conversion/conversion.ts'
+import type { WebhookHandler } from '../webhook/common/handler.ts'
 import { arbitraryOf, type ArbitrarySetup, loadFastCheck } from './arbitrary_values.ts'
 
 /** Options of {@link checkConversion}. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 const missing = process.env['KUBEBUILDER_ASSETS']

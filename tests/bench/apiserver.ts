@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 
 export interface ApiProcess {
   readonly clusterFile: string

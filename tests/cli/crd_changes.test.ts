@@ -9,7 +9,7 @@ import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges } f
 import { manifestText } from '../../lib/cli/manifests.ts'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import { configurationsOf } from '../../lib/webhook/configurations.ts'
+import { configurationsOf } from '../../lib/webhook/configurations/configurations.ts'
 import { goldenCases } from './golden.ts'
 
 const list = (value: number) =>

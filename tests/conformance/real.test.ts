@@ -1,7 +1,7 @@
 /** Runs the conformance suite on real kube-apiservers, which validate the suite itself. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 import type { Case, SharedKinds } from './api.ts'
 import { DIFFERENCES } from './differences.ts'

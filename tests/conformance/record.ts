@@ -5,7 +5,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { Api, type SharedKinds } from './api.ts'
 import { DIFFERENCES } from './differences.ts'
 import { servedHooks } from './hooks.ts'

@@ -7,7 +7,7 @@ import { messageOf } from '../../lib/core/errors.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/crds/install.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { CASES, KINDS, Thing } from './finalizer_cases.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'

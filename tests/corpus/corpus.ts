@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { Api, type Body } from '../conformance/api.ts'
 

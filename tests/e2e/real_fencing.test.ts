@@ -22,7 +22,7 @@ import { ConfigMap } from '../../lib/kinds/mod.ts'
 import type { LeaseRecord } from '../../lib/leader/lease_state.ts'
 import { type ChildProcess, startProcess } from '../../lib/runtime/os/child_process.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { LEASE } from '../leader/candidates.ts'
 import { noPlane } from '../tools/real_plane.ts'
 

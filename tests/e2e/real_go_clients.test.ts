@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
-import { kubeconfigText } from '../../lib/testing/envtest.ts'
+import { kubeconfigText } from '../../lib/testing/envtest/envtest.ts'
 import { noPlane, realPlane } from '../tools/real_plane.ts'
 
 const SOURCES = new URL('../go/', import.meta.url).pathname

@@ -22,7 +22,7 @@ import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { type ChildProcess, startProcess } from '../../lib/runtime/os/child_process.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { RUNTIMES } from '../faults/lane.ts'
 import { REPO } from './operator_process.ts'
 

@@ -17,7 +17,7 @@ import {
 import { crdOf } from '../../lib/schema/crds.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import type { Client } from '../../lib/client/client.ts'
-import { usedResources } from '../../lib/operator/used_kinds.ts'
+import { usedResources } from '../../lib/operator/description/used_kinds.ts'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import replicator from '../../examples/2_secret_replicator.ts'
 import sites, { Site } from '../../examples/8_site_webhooks.ts'

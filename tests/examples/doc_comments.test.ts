@@ -6,7 +6,7 @@ import process from 'node:process'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { ApiServer, serve } from 'kubeloop/apiserver'
-import { kubeconfigText } from '../../lib/testing/envtest.ts'
+import { kubeconfigText } from '../../lib/testing/envtest/envtest.ts'
 import { besideExamples, docComments } from '../tools/docs.ts'
 import { ROOT } from '../tools/tree.ts'
 
@@ -27,7 +27,7 @@ const SHORTER: readonly (readonly [string, string])[] = [['AbortSignal.timeout(6
 
 /** Examples that need more than an API in memory. */
 const SKIPPED: Readonly<Record<string, string>> = {
-  'testing/envtest.ts 1': 'it starts etcd and kube-apiserver, which other tests cover',
+  'testing/envtest/envtest.ts 1': 'it starts etcd and kube-apiserver, which other tests cover',
 }
 
 for (const { name, text } of docComments()) {

@@ -8,7 +8,7 @@ import process from 'node:process'
 import { sleep, systemClock } from '../../lib/async/clock.ts'
 import { guardProcesses } from '../../lib/runtime/os/child_process.ts'
 import { probe } from '../../lib/runtime/net/loopback.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { type BreakingProxy, breakingProxy } from '../cache/breaking_proxy.ts'
 import { type Front, openFront } from './front.ts'
 

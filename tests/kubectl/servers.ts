@@ -3,7 +3,7 @@ import { ApiServer, serve } from 'kubeloop/apiserver'
 import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import type { Target } from './session.ts'
 
 /** A server that runs. */

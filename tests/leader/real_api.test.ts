@@ -11,7 +11,7 @@ import { LeaderElector, type LeaderElectorOptions } from '../../lib/leader/leade
 import type { LeaseTimings } from '../../lib/leader/lease_state.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
-import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 import { type Recorder, recorder, silence } from '../client/transports.ts'
 import { LEASE, type LeaseObject } from './candidates.ts'
 import { isWatch } from './weather.ts'

@@ -10,7 +10,7 @@ import {
   type BucketPhase,
   bucketStep,
   ownersOf,
-} from '../../lib/operator/bucket_state.ts'
+} from '../../lib/operator/sharding/bucket_state.ts'
 import { tries } from '../tools/fuzz.ts'
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, at) => at)

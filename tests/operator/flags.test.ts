@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ClusterFlags, clusterFlags, describeFlags } from '../../lib/operator/flags.ts'
+import { type ClusterFlags, clusterFlags, describeFlags } from '../../lib/operator/run/flags.ts'
 
 const CASES: readonly [args: string, flags: ClusterFlags][] = [
   ['', {}],

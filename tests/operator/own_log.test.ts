@@ -5,7 +5,7 @@ import { type Log, operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { Latch } from '../../lib/async/latch.ts'
 import { LOG_LEVELS, silentLog } from '../../lib/observe/log.ts'
-import { ownLog } from '../../lib/operator/own_log.ts'
+import { ownLog } from '../../lib/operator/run/own_log.ts'
 
 /** Runs an operator with this log until its task has logged; returns what the task threw. */
 async function runTask(log: Log, task: (log: Log) => void, over?: Log): Promise<void> {

@@ -5,7 +5,7 @@ import { MutatingWebhookConfiguration } from 'kubeloop/kinds'
 import { Latch } from '../../lib/async/latch.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
-import type { StartOptions } from '../../lib/operator/start.ts'
+import type { StartOptions } from '../../lib/operator/run/start.ts'
 
 export const SITES = { resource: CRD, name: 'sites.web.example.dev' }
 

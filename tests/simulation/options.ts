@@ -10,7 +10,7 @@ import {
   SCHEDULE_SHAPE,
   TASK_SHAPE,
   WATCHES_SHAPE,
-} from '../../lib/operator/checks.ts'
+} from '../../lib/operator/description/checks.ts'
 import type { Chance } from '../tools/chance.ts'
 
 interface Row {

@@ -6,7 +6,7 @@ import { type AnyResource, type Client, isReason, type KubeObject } from 'kubelo
 import { Lease } from 'kubeloop/kinds'
 import type { Clock } from '../../lib/async/clock.ts'
 import { fnv1a } from '../../lib/core/fnv.ts'
-import { labelsOf, RING_LABEL } from '../../lib/operator/ring.ts'
+import { labelsOf, RING_LABEL } from '../../lib/operator/sharding/ring.ts'
 
 export const RING = 'drawn'
 export const { shard: SHARD, drain: DRAIN } = labelsOf(RING)

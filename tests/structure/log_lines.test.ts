@@ -19,14 +19,17 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/events/event_recorder.ts': ['Cannot record an event: …'],
   'lib/manager/manager.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/observe/log.ts': [],
-  'lib/operator/buckets.ts': [],
-  'lib/operator/run.ts': ['Cannot start: …', 'Cannot sync …'],
+  'lib/operator/sharding/buckets.ts': [],
+  'lib/operator/run/run.ts': ['Cannot start: …', 'Cannot sync …'],
   'lib/operator/webhooks/handlers.ts': ['Converting … loses …'],
   'lib/operator/webhooks/lease.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
-  'lib/webhook/admission_handler.ts': ['Cannot …: the API server stopped waiting…', '… threw an ApiError…'],
-  'lib/webhook/configuration_differences.ts': ['There is no …, so the API server …', 'The webhook "…" of … …: apply …'],
-  'lib/webhook/leftovers.ts': ['… "…" is of an earlier release, …'],
-  'lib/webhook/server_lines.ts': ['A webhook failed: …', 'The webhook "…" failed: …'],
+  'lib/webhook/admission/admission_handler.ts': ['Cannot …: the API server stopped waiting…', '… threw an ApiError…'],
+  'lib/webhook/configurations/configuration_differences.ts': [
+    'There is no …, so the API server …',
+    'The webhook "…" of … …: apply …',
+  ],
+  'lib/webhook/configurations/leftovers.ts': ['… "…" is of an earlier release, …'],
+  'lib/webhook/server/server_lines.ts': ['A webhook failed: …', 'The webhook "…" failed: …'],
 }
 
 interface Row {

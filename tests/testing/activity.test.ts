@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { Activity, MAX_TURNS } from '../../lib/testing/activity.ts'
-import type { Faults } from '../../lib/testing/faults.ts'
+import { Activity, MAX_TURNS } from '../../lib/testing/world/activity.ts'
+import type { Faults } from '../../lib/testing/world/faults.ts'
 
 test('a part that is dropped takes its error with it', async () => {
   const activity = new Activity({ delayed: 0 } as Faults, () => {})

@@ -5,7 +5,7 @@ import type { Log, Transport } from 'kubeloop'
 import type { HttpBody, HttpResponse } from 'kubeloop/parts'
 import { FakeClock } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
-import { Replica, ReplicaRuns } from '../../lib/testing/replica.ts'
+import { Replica, ReplicaRuns } from '../../lib/testing/world/replica.ts'
 
 const GET = { method: 'GET', path: '/api/v1/pods' } as const
 

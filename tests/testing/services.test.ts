@@ -5,7 +5,7 @@ import { operator, Server } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import { type Fault, type World, world, type WorldOptions } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
-import { Services } from '../../lib/testing/services.ts'
+import { Services } from '../../lib/testing/world/services.ts'
 import { isOurs, map, ref, silent } from './worlds.ts'
 
 const CDN = 'https://cdn.example.com'

@@ -13,7 +13,7 @@ import {
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
-import { Trace } from '../../lib/testing/trace.ts'
+import { Trace } from '../../lib/testing/world/trace.ts'
 import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
 const never = (): Promise<never> => new Promise(() => {})

@@ -63,11 +63,11 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For many watches.
   watch_sessions: 'lib/runtime/net/watch_sessions.ts',
   // For logs to a terminal.
-  terminal: 'lib/operator/terminal_log.ts',
+  terminal: 'lib/operator/run/terminal_log.ts',
   // For programs with arguments.
-  flags: 'lib/operator/flags.ts',
+  flags: 'lib/operator/run/flags.ts',
   // For operators on Deno.
-  permissions: 'lib/operator/permissions.ts',
+  permissions: 'lib/operator/run/permissions.ts',
   // For subresources other than the status.
   subresources: 'lib/client/subresource_verbs.ts',
   // For controllers that apply the same objects.
@@ -101,7 +101,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For `finalize`.
   finalizer: 'lib/controller/finalizer.ts',
   // For the option `sharding`.
-  shards: 'lib/operator/sharding_parts.ts',
+  shards: 'lib/operator/sharding/sharding_parts.ts',
   // For leader election.
   follower: 'lib/leader/follower.ts',
   // For leaders, and for namespaces by labels.

@@ -1,5 +1,5 @@
 /** Random choices that a seed repeats. */
-import { seededRandom } from '../../lib/testing/random.ts'
+import { seededRandom } from '../../lib/testing/world/random.ts'
 
 export class Chance {
   readonly #random: () => number

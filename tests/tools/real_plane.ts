@@ -7,7 +7,7 @@ import { after, before } from 'node:test'
 import { silentLog } from '../../lib/observe/log.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
-import { type Envtest, type EnvtestOptions, startEnvtest } from '../../lib/testing/envtest.ts'
+import { type Envtest, type EnvtestOptions, startEnvtest } from '../../lib/testing/envtest/envtest.ts'
 
 /** Why tests on a real control plane are skipped; false if they are not. */
 export const noPlane: string | false = process.env['KUBEBUILDER_ASSETS']

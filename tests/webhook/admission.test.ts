@@ -8,7 +8,7 @@ import { ApiError } from '../../lib/core/errors.ts'
 import { isExact } from '../../lib/core/exact_json.ts'
 import type { ObjectOf } from '../../lib/core/resource.ts'
 import { defineResource } from '../../lib/schema/define_resource.ts'
-import type { Admission, AdmissionContext } from '../../lib/webhook/admission.ts'
+import type { Admission, AdmissionContext } from '../../lib/webhook/admission/admission.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { type Answer, assertAnswer, handlersFor, patched, review, send, Site, site } from './admitting.ts'
 

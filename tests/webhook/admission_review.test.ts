@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkPolicy, Pod } from 'kubeloop/kinds'
-import { admissionPath } from '../../lib/webhook/admission_path.ts'
+import { admissionPath } from '../../lib/webhook/admission/admission_path.ts'
 import { assertAnswer, handlersFor, requestOf, review, send, Site, site, UID } from './admitting.ts'
 
 const V1 = 'admission.k8s.io/v1'

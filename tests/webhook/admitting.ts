@@ -11,11 +11,11 @@ import type { ResourceOf } from '../../lib/core/resource.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { defineResource } from '../../lib/schema/define_resource.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import type { Admission } from '../../lib/webhook/admission.ts'
-import type { AdmissionDependencies } from '../../lib/webhook/admission_dependencies.ts'
-import { admissionHandler } from '../../lib/webhook/admission_handler.ts'
-import type { AdmissionPhase } from '../../lib/webhook/admission_path.ts'
-import type { WebhookHandler } from '../../lib/webhook/handler.ts'
+import type { Admission } from '../../lib/webhook/admission/admission.ts'
+import type { AdmissionDependencies } from '../../lib/webhook/admission/admission_dependencies.ts'
+import { admissionHandler } from '../../lib/webhook/admission/admission_handler.ts'
+import type { AdmissionPhase } from '../../lib/webhook/admission/admission_path.ts'
+import type { WebhookHandler } from '../../lib/webhook/common/handler.ts'
 
 export const Site = defineResource({
   group: 'web.example.dev',

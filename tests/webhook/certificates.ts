@@ -2,7 +2,7 @@
 import { aborted } from '../../lib/async/abort.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
-import type { CertificatePair, CertificateSource } from '../../lib/webhook/handler.ts'
+import type { CertificatePair, CertificateSource } from '../../lib/webhook/common/handler.ts'
 
 /** Two generations of a server's certificate, and a client's of another authority. */
 export interface Certificates {

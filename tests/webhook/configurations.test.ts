@@ -4,21 +4,21 @@ import { type AnyResource, defineResource, operator } from 'kubeloop'
 import { CSINode, Lease, Namespace, Node, Pod, Secret, SubjectAccessReview, TokenReview } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { CRD } from '../../lib/core/resource.ts'
-import { warnOfDifferences } from '../../lib/webhook/configuration_differences.ts'
+import { warnOfDifferences } from '../../lib/webhook/configurations/configuration_differences.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { ownObjects } from '../../lib/operator/webhooks/describe.ts'
 import {
   type AdmissionDescription,
   type AdmissionOptions,
   checkAdmission,
-} from '../../lib/webhook/admission_options.ts'
+} from '../../lib/webhook/admission/admission_options.ts'
 import {
   type ConfigurationOptions,
   configurationsOf,
   conversionOf,
   namesOf,
   type WebhookEntry,
-} from '../../lib/webhook/configurations.ts'
+} from '../../lib/webhook/configurations/configurations.ts'
 
 const Site = defineResource({
   group: 'web.example.dev',

@@ -6,7 +6,7 @@ import { defineResource } from 'kubeloop'
 import * as z from 'zod'
 import { nextTurn, systemClock, turnBudgetOf } from '../../lib/async/clock.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
-import { conversionHandler, convertObjects } from '../../lib/webhook/conversion.ts'
+import { conversionHandler, convertObjects } from '../../lib/webhook/conversion/conversion.ts'
 import { alpha, type Answer, converter, fromAlpha, metadata, sites, V1, V1ALPHA1, V1BETA1 } from './sites.ts'
 import { tries } from '../tools/fuzz.ts'
 

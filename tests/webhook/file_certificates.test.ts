@@ -13,8 +13,8 @@ import {
   FileCertificates,
   type FileCertificatesOptions,
   followCaFile,
-} from '../../lib/webhook/file_certificates.ts'
-import type { CertificatePair } from '../../lib/webhook/handler.ts'
+} from '../../lib/webhook/certificates/file_certificates.ts'
+import type { CertificatePair } from '../../lib/webhook/common/handler.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 
 let a: CertificatePair, b: CertificatePair, c: CertificatePair

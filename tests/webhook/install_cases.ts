@@ -11,10 +11,10 @@ import {
   configurationsOf,
   conversionOf,
   type WebhookEntry,
-} from '../../lib/webhook/configurations.ts'
-import { addCas, injectCa } from '../../lib/webhook/trusted_cas.ts'
-import { installConfigurations } from '../../lib/webhook/install.ts'
-import { MUTATING, VALIDATING } from '../../lib/webhook/ownership.ts'
+} from '../../lib/webhook/configurations/configurations.ts'
+import { addCas, injectCa } from '../../lib/webhook/configurations/trusted_cas.ts'
+import { installConfigurations } from '../../lib/webhook/configurations/install.ts'
+import { MUTATING, VALIDATING } from '../../lib/webhook/common/ownership.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { recorder, refusal } from '../client/transports.ts'
 

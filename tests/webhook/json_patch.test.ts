@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { jsonPatch as apply } from '../../lib/apiserver/patch/json_patch.ts'
 import type { Json } from '../../lib/apiserver/model/json.ts'
 import { jsonEqual } from '../../lib/core/equal.ts'
-import { jsonPatch, type JsonPatchOperation } from '../../lib/webhook/json_patch.ts'
+import { jsonPatch, type JsonPatchOperation } from '../../lib/webhook/admission/json_patch.ts'
 import { tries } from '../tools/fuzz.ts'
 
 /** Applies the operations in parts of what the server accepts at once. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
-import { KeptCas } from '../../lib/webhook/kept_cas.ts'
+import { KeptCas } from '../../lib/webhook/certificates/kept_cas.ts'
 
 const HOUR_MS = 3_600_000
 const NOW = Date.UTC(2026, 0, 1)

@@ -6,7 +6,7 @@ import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { turnBudgetOf } from '../../lib/async/clock.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
-import { lossWarnings, lostFields } from '../../lib/webhook/lost_fields.ts'
+import { lossWarnings, lostFields } from '../../lib/webhook/conversion/lost_fields.ts'
 import { shapes } from '../schema/shapes.ts'
 import { fromAlpha, fromBeta } from './sites.ts'
 

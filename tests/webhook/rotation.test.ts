@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { firstStep, nextStep, type RotationFacts, type SecretFacts } from '../../lib/webhook/rotation.ts'
+import { firstStep, nextStep, type RotationFacts, type SecretFacts } from '../../lib/webhook/certificates/rotation.ts'
 import { type Content, type Delays, TIMINGS, World } from './rotation_model.ts'
 import { tries } from '../tools/fuzz.ts'
 

@@ -6,7 +6,7 @@ import {
   type RotationTimings,
   type SecretFacts,
   type WriteStep,
-} from '../../lib/webhook/rotation.ts'
+} from '../../lib/webhook/certificates/rotation.ts'
 
 export const TIMINGS: RotationTimings = {
   caLifeMs: 1_200_000,

@@ -7,9 +7,9 @@ import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import { readCertificate } from '../../lib/runtime/net/certificate_facts.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
-import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
-import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
-import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
+import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificates/certificate_secret.ts'
+import { OPERATOR_LABEL } from '../../lib/webhook/common/ownership.ts'
+import { inMemoryCertificates } from '../../lib/webhook/certificates/memory_certificates.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { refusal, silence } from '../client/transports.ts'
 import {
@@ -25,7 +25,7 @@ import {
   TARGET,
   TimerClock,
 } from './secret_lab.ts'
-import type { SelfMadeCertificates } from '../../lib/webhook/self_made_certificates.ts'
+import type { SelfMadeCertificates } from '../../lib/webhook/certificates/self_made_certificates.ts'
 
 after(stopLabs)
 

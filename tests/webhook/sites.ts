@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { FakeClock } from 'kubeloop/testing'
 import { type Clock, turnBudgetOf } from '../../lib/async/clock.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
-import { conversionHandler } from '../../lib/webhook/conversion.ts'
+import { conversionHandler } from '../../lib/webhook/conversion/conversion.ts'
 
 const common = { group: 'web.example.dev', kind: 'Site' } as const
 

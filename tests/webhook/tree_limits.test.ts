@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MAX_TREE_BYTES, treeBytes, TreeLimits } from '../../lib/webhook/tree_limits.ts'
+import { MAX_TREE_BYTES, treeBytes, TreeLimits } from '../../lib/webhook/server/tree_limits.ts'
 
 const MIB = 2 ** 20
 const never = new AbortController().signal

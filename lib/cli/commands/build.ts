@@ -1,6 +1,6 @@
 /** `kubeloop build FILE`. */
 import { messageOf } from '../../core/errors.ts'
-import { denoFlags } from '../../operator/permissions.ts'
+import { denoFlags } from '../../operator/run/permissions.ts'
 import { nodeZlib } from '../../runtime/os/builtins.ts'
 import { readText } from '../../runtime/os/files.ts'
 import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'

@@ -1,8 +1,8 @@
 /** Builds what cert-manager needs to keep the certificates of an operator's webhooks and metrics. */
-import type { OperatorDescription } from '../../operator/description.ts'
-import type { OperatorOptions } from '../../operator/options.ts'
-import { namesOf, type WebhookTarget } from '../../webhook/configurations.ts'
-import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
+import type { OperatorDescription } from '../../operator/description/description.ts'
+import type { OperatorOptions } from '../../operator/description/options.ts'
+import { namesOf, type WebhookTarget } from '../../webhook/configurations/configurations.ts'
+import { CERTIFICATE_FOLDER } from '../../webhook/server/defaults.ts'
 import type { ManifestObject } from '../manifests.ts'
 import { metricsFolder, metricsHost, metricsSecret } from './metrics.ts'
 

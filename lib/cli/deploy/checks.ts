@@ -1,8 +1,8 @@
 /** Refuses an operator that no objects can run, and makes hints for its user. */
 import { isLabel } from '../../core/names.ts'
 import { parseAddress } from '../../manager/servers/address.ts'
-import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
-import { usedResources } from '../../operator/used_kinds.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description/description.ts'
+import { usedResources } from '../../operator/description/used_kinds.ts'
 import { isLoopback } from '../../runtime/net/address.ts'
 import { certificateFolder, certificateName } from './cert_manager.ts'
 import { metricsFolder, metricsNotes } from './metrics.ts'

@@ -1,5 +1,5 @@
 /** Builds what Prometheus needs to scrape an operator: the right, the ServiceMonitor, and the certificate. */
-import type { MetricsOptions, OperatorOptions } from '../../operator/options.ts'
+import type { MetricsOptions, OperatorOptions } from '../../operator/description/options.ts'
 import { reviewsTokens } from '../../rights/likely.ts'
 
 type Labels = Readonly<Record<string, string>>

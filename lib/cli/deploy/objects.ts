@@ -1,8 +1,8 @@
 /** Builds the objects that run an operator in a cluster. */
-import { checkDescription } from '../../operator/checks.ts'
-import { crdModeOf, hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
-import { checkSharding } from '../../operator/ring.ts'
-import { ownKinds, refuseUnadmitted } from '../../operator/used_kinds.ts'
+import { checkDescription } from '../../operator/description/checks.ts'
+import { crdModeOf, hasWebhooks, type OperatorDescription } from '../../operator/description/description.ts'
+import { checkSharding } from '../../operator/sharding/ring.ts'
+import { ownKinds, refuseUnadmitted } from '../../operator/description/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
 import { certManagerObjects, withInjectedCa } from './cert_manager.ts'
 import { checkDeployment, notesOf } from './checks.ts'

@@ -1,5 +1,5 @@
 /** What the objects that run an operator depend on, besides its description. */
-import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description/description.ts'
 
 export interface DeployOptions {
   /** The container's image. Default: the operator's name. */

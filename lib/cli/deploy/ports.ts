@@ -1,8 +1,8 @@
 /** Finds the ports of an operator that the kubelet and other pods reach. */
 import { parseAddress } from '../../manager/servers/address.ts'
-import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description/description.ts'
 import { isLoopback } from '../../runtime/net/address.ts'
-import { WEBHOOK_PORT } from '../../webhook/defaults.ts'
+import { WEBHOOK_PORT } from '../../webhook/server/defaults.ts'
 import type { DeployOptions } from './options.ts'
 
 export function addressOf(

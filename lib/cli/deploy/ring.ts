@@ -1,6 +1,6 @@
 /** Builds what the sharder of kubernetes-controller-sharding needs to distribute the objects of an operator. */
-import type { OperatorDescription } from '../../operator/description.ts'
-import { kindsOf, ringOf } from '../../operator/ring.ts'
+import type { OperatorDescription } from '../../operator/description/description.ts'
+import { kindsOf, ringOf } from '../../operator/sharding/ring.ts'
 import type { AnyResource } from '../../core/resource.ts'
 import { boundRole } from '../../rights/account.ts'
 import { placesIn } from '../../rights/likely.ts'

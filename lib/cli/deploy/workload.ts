@@ -1,6 +1,6 @@
 /** Builds the Deployment of an operator, with what the restricted Pod Security profile asks for. */
 import { toMs } from '../../core/duration.ts'
-import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description/description.ts'
 import { certificateFolder, certificateName } from './cert_manager.ts'
 import { metricsFolder, metricsSecret } from './metrics.ts'
 import type { DeployOptions } from './options.ts'

@@ -7,11 +7,11 @@
 import { resourceId } from '../../core/resource.ts'
 import { lineBatches } from '../../async/lines.ts'
 import type { ClosableTransport } from '../../runtime/net/transport.ts'
-import type { OtherCluster } from '../../operator/context.ts'
+import type { OtherCluster } from '../../operator/description/context.ts'
 import type { ReconcileReport } from '../../controller/controller.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
-import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
-import { watchedResources } from '../../operator/used_kinds.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description/description.ts'
+import { watchedResources } from '../../operator/description/used_kinds.ts'
 import type { Manifest } from '../manifests.ts'
 
 /** The path of sessions. No API group can have this name. The answer is followed: it may pause for any time. */

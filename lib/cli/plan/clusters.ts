@@ -1,7 +1,7 @@
 /** Opens what plan reads from: the clusters of an operator, or a record of them. */
 import { Cluster, type ClusterConfig, loadConfig, type Transport } from 'kubeloop'
 import { systemClock } from '../../async/clock.ts'
-import type { OperatorDescription } from '../../operator/description.ts'
+import type { OperatorDescription } from '../../operator/description/description.ts'
 import { type ClusterRecord, replay } from '../../testing/mirror/record.ts'
 
 export interface Sources {

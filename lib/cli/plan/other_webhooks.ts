@@ -3,9 +3,9 @@ import type { WebhookAnswer } from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { splitApiVersion } from '../../core/owners.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
-import type { OperatorDescription } from '../../operator/description.ts'
-import { pathOfCall, type Replica } from '../../testing/replica.ts'
-import { serverOf } from '../../webhook/ownership.ts'
+import type { OperatorDescription } from '../../operator/description/description.ts'
+import { pathOfCall, type Replica } from '../../testing/world/replica.ts'
+import { serverOf } from '../../webhook/common/ownership.ts'
 
 /** The fields of an AdmissionReview and of a ConversionReview that are read here. */
 interface Review {

@@ -1,6 +1,6 @@
 /** Answers `kubeloop rights` in the operator's process: its roles, or how a written role differs from them. */
 import { firstOf } from '../../core/errors.ts'
-import type { OperatorDescription } from '../../operator/description.ts'
+import type { OperatorDescription } from '../../operator/description/description.ts'
 import { pathOfUrl, textOf } from '../../runtime/os/user_files.ts'
 import { namespaceOf, rolesOf } from '../../rights/account.ts'
 import { likelyRights, ownRights, type Place } from '../../rights/likely.ts'

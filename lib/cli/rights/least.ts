@@ -1,9 +1,9 @@
 /** Computes the least rights of an operator: what kubeloop itself needs, and what the operator was seen to ask for. */
 import { type AnyResource, groupResourceOf } from '../../core/resource.ts'
-import { leaseOf, type OperatorDescription } from '../../operator/description.ts'
-import { usedResources } from '../../operator/used_kinds.ts'
+import { leaseOf, type OperatorDescription } from '../../operator/description/description.ts'
+import { usedResources } from '../../operator/description/used_kinds.ts'
 import { ANY, type AskedRight } from '../../testing/rights_recorder.ts'
-import { configurationNames } from '../../webhook/ownership.ts'
+import { configurationNames } from '../../webhook/common/ownership.ts'
 import { RBAC } from '../../rights/account.ts'
 import { definitionNames, eventPlaces, ownRights, type Place, placesIn } from '../../rights/likely.ts'
 import type { RightsRecord } from './record.ts'

@@ -10,4 +10,4 @@
  */
 import { providePart } from '../../core/optional_parts.ts'
 
-providePart('sharding', () => import('../sharding_parts.ts'))
+providePart('sharding', () => import('../sharding/sharding_parts.ts'))

@@ -3,8 +3,8 @@ import { toMs } from '../../core/duration.ts'
 import { ConfigError } from '../../core/errors.ts'
 import { hostOf, isLoopback } from '../../runtime/net/address.ts'
 import { isInPod } from '../../runtime/os/env.ts'
-import type { WebhookTarget } from '../../webhook/configurations.ts'
-import type { OperatorOptions, WebhookOptions } from '../options.ts'
+import type { WebhookTarget } from '../../webhook/configurations/configurations.ts'
+import type { OperatorOptions, WebhookOptions } from '../description/options.ts'
 import type { WebhookMode } from './setup.ts'
 
 /** How the API server calls this process. `loopback`: by a URL of 127.0.0.1, with the port that is bound. */

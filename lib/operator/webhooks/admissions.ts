@@ -1,10 +1,13 @@
 /** The admissions of an operator by their paths. */
 import { jsonEqual } from '../../core/equal.ts'
 import { type AnyResource, groupResourceOf, resourceId } from '../../core/resource.ts'
-import { type AdmissionDescription as ConfiguredAdmission, checkAdmission } from '../../webhook/admission_options.ts'
-import { admissionPath, type AdmissionPhase } from '../../webhook/admission_path.ts'
-import type { AdmissionDescription, OperatorDescription } from '../description.ts'
-import { rethrowAt } from '../places.ts'
+import {
+  type AdmissionDescription as ConfiguredAdmission,
+  checkAdmission,
+} from '../../webhook/admission/admission_options.ts'
+import { admissionPath, type AdmissionPhase } from '../../webhook/admission/admission_path.ts'
+import type { AdmissionDescription, OperatorDescription } from '../description/description.ts'
+import { rethrowAt } from '../description/places.ts'
 
 export interface AdmissionGroup {
   readonly path: string

@@ -1,9 +1,9 @@
 /** Refuses mistakes in the options of webhooks, also where the start does not use them, as in a test. */
 import { toMs } from '../../core/duration.ts'
 import { isDomainName } from '../../core/names.ts'
-import { namesOf } from '../../webhook/configurations.ts'
-import type { RotationTimings } from '../../webhook/rotation.ts'
-import type { SelfMadeOptions, WebhookOptions } from '../options.ts'
+import { namesOf } from '../../webhook/configurations/configurations.ts'
+import type { RotationTimings } from '../../webhook/certificates/rotation.ts'
+import type { SelfMadeOptions, WebhookOptions } from '../description/options.ts'
 
 const HOUR_MS = 3_600_000
 

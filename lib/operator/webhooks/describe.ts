@@ -6,9 +6,9 @@ import {
   type OwnObjects,
   type WebhookConfiguration,
   type WebhookTarget,
-} from '../../webhook/configurations.ts'
-import { leaseOf, type OperatorDescription } from '../description.ts'
-import { ownKinds } from '../used_kinds.ts'
+} from '../../webhook/configurations/configurations.ts'
+import { leaseOf, type OperatorDescription } from '../description/description.ts'
+import { ownKinds } from '../description/used_kinds.ts'
 import { serviceOf } from './address.ts'
 import { configured, groupsOf } from './admissions.ts'
 import { checkWebhooks } from './checks.ts'

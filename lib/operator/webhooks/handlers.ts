@@ -1,11 +1,11 @@
 /** The handlers of an operator's webhooks, by their paths. */
 import { type Log, RateLimitedLog } from '../../observe/log.ts'
-import { admissionHandler } from '../../webhook/admission_handler.ts'
-import { conversionHandler, CONVERT_PATH } from '../../webhook/conversion.ts'
-import type { WebhookHandler } from '../../webhook/handler.ts'
-import { lossWarnings } from '../../webhook/lost_fields.ts'
-import type { WebhookServer } from '../../webhook/webhook_server.ts'
-import type { OperatorDescription } from '../description.ts'
+import { admissionHandler } from '../../webhook/admission/admission_handler.ts'
+import { conversionHandler, CONVERT_PATH } from '../../webhook/conversion/conversion.ts'
+import type { WebhookHandler } from '../../webhook/common/handler.ts'
+import { lossWarnings } from '../../webhook/conversion/lost_fields.ts'
+import type { WebhookServer } from '../../webhook/server/webhook_server.ts'
+import type { OperatorDescription } from '../description/description.ts'
 import type { AdmissionGroup } from './admissions.ts'
 import type { WebhookSetup } from './setup.ts'
 

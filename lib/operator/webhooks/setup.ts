@@ -7,9 +7,9 @@ import type { Log } from '../../observe/log.ts'
 import type { Api } from '../../client/api.ts'
 import type { Client } from '../../client/client.ts'
 import type { LeaderElector } from '../../leader/leader_elector.ts'
-import type { WebhookHandler } from '../../webhook/handler.ts'
-import type { WebhookParts } from '../context.ts'
-import type { OperatorOptions } from '../options.ts'
+import type { WebhookHandler } from '../../webhook/common/handler.ts'
+import type { WebhookParts } from '../description/context.ts'
+import type { OperatorOptions } from '../description/options.ts'
 import type { OperatorMeter } from '../endpoints.ts'
 
 /**

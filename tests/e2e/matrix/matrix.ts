@@ -10,7 +10,7 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { PLANE, runCell } from './cell.ts'
 import { AXES, type Cell } from './verdict.ts'
-import { startEnvtest } from '../../../lib/testing/envtest.ts'
+import { startEnvtest } from '../../../lib/testing/envtest/envtest.ts'
 
 const axes = Object.entries<readonly string[]>(AXES)
 const chosen = axes.map(([axis, all]) => [axis, { type: 'string' as const, default: all.join() }] as const)

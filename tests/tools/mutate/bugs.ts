@@ -1,5 +1,5 @@
 /** Chooses the bugs to plant, and finds saved ones again where the lines around them have moved. */
-import { seededRandom } from '../../../lib/testing/random.ts'
+import { seededRandom } from '../../../lib/testing/world/random.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
 
 /** A bug with its outcome; `from` becomes `to`, whole lines, at the nth place where `from` stands. */

@@ -14,7 +14,7 @@ import { optionalEnv } from '../../../runtime/os/env.ts'
 import { exitProcess, onOwnEnd, onUncaught } from '../../../runtime/os/signals.ts'
 import { placeLine, shortPath } from '../../../runtime/os/source_place.ts'
 import { onOutputClosed, writeLine } from '../../../runtime/os/terminal.ts'
-import { setDevHook } from '../../../operator/tool_hooks.ts'
+import { setDevHook } from '../../../operator/run/tool_hooks.ts'
 import { DEV, prepareOperator } from './operator.ts'
 import { OUTPUT_CLOSED, REPORTED } from '../session.ts'
 
