@@ -93,7 +93,8 @@ const SERVER_FORMATS: Readonly<Record<string, string>> = {
 /** Formats that zod checks with more than its pattern, or with a pattern that RE2 does not support. */
 const OWN_FORMATS: Readonly<Record<string, JsonSchema>> = {
   ipv6: { format: 'ipv6' },
-  cidrv6: { format: 'cidr', pattern: ':' },
+  // Go reads a prefix with zeros in front.
+  cidrv6: { format: 'cidr', pattern: ':.*/(?:0|[1-9][0-9]*)$' },
   base64: { pattern: '^(?:[0-9a-zA-Z+/]{4})*(?:[0-9a-zA-Z+/]{2}==|[0-9a-zA-Z+/]{3}=)?$' },
   base64url: { pattern: '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?$' },
   duration: { pattern: isoDuration() },

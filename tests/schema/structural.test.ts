@@ -45,7 +45,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     properties: { 1: { type: 'boolean' }, 2: { type: 'boolean' } },
   }],
   ['a float', z.float32(), { type: 'number', format: 'float' }],
-  ['a network of IPv6', z.cidrv6(), { type: 'string', format: 'cidr', pattern: ':' }],
+  ['a network of IPv6', z.cidrv6(), { type: 'string', format: 'cidr', pattern: ':.*/(?:0|[1-9][0-9]*)$' }],
   ['exclusive limits', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
   ['safe integers', z.int(), {
     type: 'integer',

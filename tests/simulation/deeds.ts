@@ -69,6 +69,8 @@ export interface Play {
   calm: AbortController
   /** Sets the cluster of the objects back to an earlier state. */
   restore?: (() => Promise<void>) | undefined
+  /** Whether a namespace was deleted. */
+  isRazed: boolean
   /** Counts up for values. */
   count: number
   /** Whether every request had a known outcome so far. */
@@ -103,6 +105,7 @@ const WEIGHTS = {
   tag: 4,
   team: 4,
   unteam: 3,
+  raze: 3,
   hold: 4,
   pin: 2,
   unfinish: 3,
@@ -293,6 +296,16 @@ function drawStorm(chance: Chance): readonly Deed[] {
       case 'shuffle':
         // While its reconcile runs.
         return [{ ...each, deed: 'create', number: PASSING, waitMs: 0 }, { ...each, deed: 'edit', waitMs: 100 }, each]
+      case 'raze': {
+        const made = {
+          ...each,
+          deed: 'create',
+          key: { ...key, namespace: 'b' },
+          number: PASSING,
+          waitMs: 2000,
+        } as const
+        return [{ ...made, deed: 'team' }, made, { ...each, waitMs: 5000 }, made]
+      }
       case 'hide':
         return each.number % 2 === 0
           ? [{ ...each, deed: 'create', number: PASSING, waitMs: 2000 }, each, { ...each, deed: 'delete' }]
@@ -419,6 +432,8 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'team':
     case 'unteam':
       return await setTeam(of, key.namespace, deed === 'team')
+    case 'raze':
+      return await raze(of)
     case 'hold':
       // An object that is being deleted gets no new finalizers.
       return void await sent(client.edit(
@@ -664,11 +679,30 @@ async function setTeam(of: Play, namespace: string, isIn: boolean): Promise<void
   if (!isIn) { for (const zone of of.zones.values()) Object.assign(zone, { dueMs: 0, isUnseen: true }) }
 }
 
+/** Deletes a namespace, and makes it again when it is gone. */
+async function raze(of: Play): Promise<void> {
+  const { client, stage } = of
+  // The Leases are in the other one.
+  const name = 'b'
+  // A restore would bring back one that is being deleted, and an account would lose its rights there.
+  if (of.restore || of.draw.account) return
+  of.isRazed = true
+  for (const key of KEYS.filter(({ namespace }) => namespace === name)) await remove(of, key, {})
+  await client.delete(Namespace, { name })
+  const make = async (): Promise<void> => {
+    const labels = { team: of.team.has(name) ? 'a' : 'b' }
+    const { result } = await client.createIfMissing(Namespace, { metadata: { name, labels } })
+    if (result === 'unchanged') stage.clock.after(2000, make)
+  }
+  await make()
+}
+
 /** Writes the labels of the namespaces of all clusters. */
 async function writeTeam({ client, stage, team }: Play): Promise<void> {
   for (const each of new Set([stage.clientOf(undefined), client])) {
     for (const name of NAMESPACES) {
-      await each.patch(Namespace, { name }, { merge: { metadata: { labels: { team: team.has(name) ? 'a' : 'b' } } } })
+      const merge = { metadata: { labels: { team: team.has(name) ? 'a' : 'b' } } }
+      await sent(each.patch(Namespace, { name }, { merge }))
     }
   }
 }
@@ -735,13 +769,15 @@ export async function release({ client }: Play, key: Key): Promise<void> {
 /** Whether a write of this number is one of the older version. */
 const isOld = (draw: Drawing, number: number): boolean => hasVersions(draw) && number % 3 === 1
 
+const REFUSALS = ['NotFound', 'Invalid', 'InternalError', 'Forbidden'] as const
 /** Whether a write of people was accepted. A refusal has no effect on the model. */
 async function sent(write: Promise<unknown>): Promise<boolean> {
   try {
     await write
     return true
   } catch (error) {
-    if (isReason(error, 'NotFound') || isReason(error, 'Invalid') || isReason(error, 'InternalError')) return false
+    // Forbidden: in a namespace that is being deleted.
+    if (REFUSALS.some((reason) => isReason(error, reason))) return false
     throw error
   }
 }
@@ -778,7 +814,7 @@ async function backup(of: Play): Promise<void> {
   const { client, draw, known, stage } = of
   const crd = await client.get(CRD, { namespace: '', name: `foos.${Foo.group}` })
   // A restore would take away what only a start installs again.
-  if (!crd || (hasVersions(draw) && crd.spec.versions.length === 1)) return
+  if (of.isRazed || !crd || (hasVersions(draw) && crd.spec.versions.length === 1)) return
   const [then, zonesThen, teamThen] = [structuredClone(known), structuredClone(of.zones), of.team]
   const restore = stage.backup(of.place)
   of.restore = async () => {

@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from 'kubeloop'
 import type { Drawing } from './options.ts'
-import { DEFAULTED, finalizerOf, type Foo, type Key, NAMED, passes, TERMINAL } from './subject.ts'
+import { DEFAULTED, finalizersOf, type Foo, type Key, NAMED, passes, TERMINAL } from './subject.ts'
 
 /** What people did to the object of a key. */
 export interface Known {
@@ -126,10 +126,10 @@ export function judged(
     return wrong
   }
   const { metadata, status, spec } = foo
-  const finalizer = finalizerOf(draw)
+  const finalizers = finalizersOf(draw)
   const isSelected = selects(draw, key, known)
   const isTouched = service !== undefined || status?.conditions !== undefined || generated.length > 0 ||
-    (finalizer !== undefined && metadata.finalizers?.includes(finalizer) === true)
+    finalizers.some((each) => metadata.finalizers?.includes(each))
   if (!known.wasSelected) expect(!isTouched, 'touched, but not selected')
   else if (!mayRun(draw, key, known)) expect(!isTouched, 'touched, but never passed')
   expect(metadata.annotations?.['kept'] === 'yes', 'its annotation was lost')
@@ -146,7 +146,7 @@ export function judged(
   expect(metadata.deletionTimestamp === undefined, 'its finalizer was not removed')
   // What does not pass now may be as it was before.
   if (metadata.deletionTimestamp || (draw.filter !== 'none' && !passes(foo))) return wrong
-  expect(finalizer === undefined || metadata.finalizers?.includes(finalizer) === true, 'no finalizer')
+  expect(finalizers.every((each) => metadata.finalizers?.includes(each)), 'no finalizer')
   expect(isSoon, `it needed a run at ${known.dueMs}, and the next began at ${ranMs}`)
   if (spec.value === TERMINAL) return wrong
   const types = status?.conditions?.map(({ type }) => type).sort().join()

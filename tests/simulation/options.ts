@@ -44,6 +44,8 @@ export const OPTIONS = {
     covers: ['watches.queue', 'watches.optional'],
     values: ['none', 'watches', 'watches own', 'optional', 'from', 'every', 'every with keys'],
   },
+  // What the map functions of sources do.
+  maps: { covers: [], values: ['at once', 'slow', 'fail once'] },
   owns: { covers: ['owns.anyOwner', 'owns.queue'], values: ['none', 'controller', 'any owner', 'metadata'] },
   // How the owned kind is cached.
   services: { covers: [], values: ['all', 'labels', 'list', 'strip', 'live', 'compact'] },
@@ -57,6 +59,8 @@ export const OPTIONS = {
     covers: ['controller.everyReplica', 'controller.fieldManager', 'controller.name'],
     values: ['none', 'leader', 'by key', 'every replica', 'of metadata'],
   },
+  // Whether the second controller has a finalizer, too.
+  finalizesTwice: { covers: [], values: NO },
   election: {
     covers: ['operator.leaderElection', 'operator.sharding'],
     values: ['one replica', 'default', 'quick', 'buckets', 'ring'],
@@ -72,6 +76,8 @@ export const OPTIONS = {
   west: { covers: ['cluster.optional'], values: ['there', 'optional', 'late', 'optional and late'] },
   account: { covers: ['owns.rights'], values: NO },
   health: { covers: ['operator.health'], values: NO },
+  // Whether a webhook of others changes what the operator writes.
+  meddled: { covers: [], values: NO },
   child: { covers: [], values: ['apply', 'createOrUpdate', 'get, then write', 'recreate'] },
   generated: { covers: [], values: NO },
   shares: { covers: [], values: NO },

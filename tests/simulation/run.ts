@@ -1,6 +1,6 @@
 /** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
 import { ApiError, type KubeObject, LeadershipLost, type Log, NetworkError } from 'kubeloop'
-import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
+import { ConfigMap, MutatingWebhookConfiguration, Namespace, Service } from 'kubeloop/kinds'
 import { Chance } from '../tools/chance.ts'
 import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from './deeds.ts'
 import { judged, type Known, selects, wrongWrite } from './model.ts'
@@ -15,7 +15,7 @@ import {
   withoutRefused,
 } from './options.ts'
 import { DRAIN, SHARD } from './sharder.ts'
-import { type ObservedWrite, Stage } from './stage.ts'
+import { MEDDLER, type ObservedWrite, Stage } from './stage.ts'
 import {
   Bar,
   bucketLease,
@@ -53,19 +53,8 @@ export interface Outcome {
 /** Rows that two releases of one operator have in common: what they select, and what is left in objects. */
 const LASTING: readonly (keyof Drawing)[] = [
   ...['place', 'labels', 'fields', 'spaces', 'commonSpaces', 'finalize', 'filter', 'election', 'admission'] as const,
-  ...[
-    'second',
-    'child',
-    'generated',
-    'shares',
-    'annotates',
-    'task',
-    'source',
-    'zones',
-    'west',
-    'account',
-    'bars',
-  ] as const,
+  ...['second', 'finalizesTwice', 'child', 'meddled', 'generated', 'shares', 'annotates', 'task'] as const,
+  ...['source', 'zones', 'west', 'account', 'bars'] as const,
 ]
 const MAX_REPLICAS = 4
 /** Longer than any lease, back-off and lost answer. */
@@ -184,9 +173,10 @@ class Run {
       await stage.clientOf(west).create(Namespace, { metadata: { name, labels: { team: name } } })
     }
     const place = drawing.place === 'own' ? undefined : west
+    if (drawing.meddled) await stage.clientOf(place).create(MutatingWebhookConfiguration, MEDDLER)
     const of: Play = {
       ...{ draw: drawing, earlier, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
-      ...{ zones: this.#zones, team: new Set(['a']), teams: new Set(['a']), isClear: false },
+      ...{ zones: this.#zones, team: new Set(['a']), teams: new Set(['a']), isClear: false, isRazed: false },
       ...{ subjects: this.#subjects, calm: new AbortController(), count: 0, isCertain: earlier === undefined },
       // Without the other cluster a replica ends.
       isSteady: earlier === undefined && isSteady(deeds) && drawing.west !== 'late',

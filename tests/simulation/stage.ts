@@ -90,6 +90,28 @@ function sharderWebhook(kinds: readonly Sharded[]): object {
   }
 }
 
+const MEDDLER_URL = 'https://meddler.example/'
+/** A webhook of others, which changes each Service. */
+export const MEDDLER = {
+  metadata: { name: 'meddler' },
+  webhooks: [{
+    ...{ name: 'services.meddler.example', clientConfig: { url: MEDDLER_URL }, sideEffects: 'None' },
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['services'], operations: ['CREATE', 'UPDATE'] }],
+    admissionReviewVersions: ['v1'],
+  }],
+}
+
+function meddle(body: string): { readonly status: number; readonly body: string } {
+  const review = JSON.parse(body)
+  const labels = { ...review.request.object.metadata.labels, meddled: 'yes' }
+  const patch = btoa(JSON.stringify([
+    { op: 'add', path: '/metadata/labels', value: labels },
+    { op: 'add', path: '/spec/ports/0/name', value: 'web' },
+  ]))
+  const response = { uid: review.request.uid, allowed: true, patchType: 'JSONPatch', patch }
+  return { status: 200, body: JSON.stringify({ ...review, request: undefined, response }) }
+}
+
 export class Stage {
   readonly clock: FakeClock
   readonly #options: StageOptions
@@ -146,6 +168,8 @@ export class Stage {
       callWebhook: async (address, body, { signal }) =>
         address.url === SHARDER_URL
           ? this.sharder!.review(body)
+          : address.url === MEDDLER_URL
+          ? meddle(body)
           : await callIn([...this.#known.keys()], address, body, signal),
       signal: this.#end.signal,
     })

@@ -70,6 +70,8 @@ const TEAM = { labels: 'team=a' }
 const IDENTITY = 'sim'
 /** Returns the name of a replica in its Leases. */
 export const identityOf = (replica: number): string => replica === 0 ? IDENTITY : `${IDENTITY}-${replica}`
+/** The finalizers of both controllers. */
+const [FIRST, SECOND] = ['drawn.example/first', 'drawn.example/second']
 /** The key that `every` names. */
 export const NAMED: Key = { namespace: 'b', name: 'x' }
 /** The value that an admission refuses, and the one that it writes for an empty one. */
@@ -127,9 +129,9 @@ export function shardedOf(draws: readonly Drawing[]): readonly Sharded[] | undef
 /** Whether each shard watches all Services. */
 export const isUnsharded = ({ owns, unsharded }: Drawing): boolean => unsharded || owns === 'any owner'
 
-export function finalizerOf(draw: Drawing): string | undefined {
-  if (draw.finalize === 'none') return undefined
-  return draw.finalize === 'by default' ? 'drawn/first' : 'drawn.example/first'
+export function finalizersOf({ finalize, finalizesTwice, second }: Drawing): readonly string[] {
+  const first = finalize === 'none' ? [] : [finalize === 'by default' ? 'drawn/first' : FIRST]
+  return [...first, ...(finalizesTwice && second === 'leader' ? [SECOND] : [])]
 }
 
 export function subjectOf(draw: Drawing, observer: Observer): Subject {
@@ -205,7 +207,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     : draw.place === 'each of west'
     ? {}
     : elsewhere
-  const first = sourcesOf(draw, app.controllerFor(Foo, { ...options, name: 'first' }), place, streams)
+  const first = sourcesOf(draw, app.controllerFor(Foo, { ...options, name: 'first' }), place, streams, observer)
   if (draw.finalize !== 'none') {
     const cleanup = async (foo: Foo, context: Context): Promise<void> => {
       const end = observer.run('first', keyText(foo.metadata))
@@ -213,7 +215,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
       if (draw.finalize === 'slow') await context.sleep('3s').finally(end)
       else end()
     }
-    first.finalize(cleanup, draw.finalize === 'by default' ? {} : { finalizer: finalizerOf(draw)! })
+    first.finalize(cleanup, draw.finalize === 'by default' ? {} : { finalizer: FIRST })
   }
   first.reconcile(async (foo, context) => {
     const end = observer.run('first', keyText(foo.metadata))
@@ -257,9 +259,17 @@ function sourcesOf(
   builder: ControllerBuilder<Foo, Operator>,
   place: Place,
   streams: Set<EventChannel<Key>>,
+  observer: Observer,
 ): ControllerBuilder<Foo, Operator> {
   let first = builder
-  const map = ({ metadata }: KubeObject): Key[] => [{ namespace: metadata.namespace!, name: metadata.name }]
+  const keysOf = ({ metadata }: KubeObject): Key[] => [{ namespace: metadata.namespace!, name: metadata.name }]
+  const map = draw.maps === 'at once' ? keysOf : async (object: KubeObject): Promise<Key[]> => {
+    if (draw.maps === 'slow') await observer.elsewhere(700)
+    else if (observer.failsFirst(`map ${keyText(object.metadata)}`, object.metadata.resourceVersion!)) {
+      throw new Error('this object cannot be mapped yet')
+    }
+    return keysOf(object)
+  }
   const rights = ['update', 'delete'] as const
   if (draw.owns === 'controller') first = first.owns(Service, { rights })
   if (draw.owns === 'any owner') {
@@ -306,10 +316,14 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   }
   if (value === TERMINAL) throw new TerminalError('no retry helps')
   if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
-  observer.saw('first', await writeService(draw, client, foo))
+  const written = await writeService(draw, client, foo)
+  observer.saw('first', written)
   // What was written is read, unless it is gone again: reads are never older than one's own writes.
   const seen = await client.get(Service, key)
   if (seen) observer.saw('first', seen)
+  for (const each of draw.meddled ? [written, seen] : []) {
+    if (each && !each.metadata.labels?.['meddled']) observer.problem(`${keyText(key)} lacks what a webhook wrote`)
+  }
   if (draw.bars !== 'none') {
     const bars = await client.list(Bar, { namespace }).catch((error: unknown) => {
       if (isReason(error, 'NotFound')) return []
@@ -479,6 +493,9 @@ function addSecond(
     )
   }
   const second = app.controllerFor(Kind, own)
+  if (finalizersOf(draw).includes(SECOND)) {
+    second.finalize((foo, context) => observed(foo.metadata, () => context.sleep('1s')), { finalizer: SECOND })
+  }
   if (draw.second !== 'by key') {
     return void second.reconcile((foo, context) => observed(foo.metadata, () => work(foo, context)))
   }
