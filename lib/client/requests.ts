@@ -55,10 +55,13 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>
  * Returns the path of a target. Names are escaped, so `system:node` and `MyTeam:Admin` work. The namespace of a
  * cluster-scoped kind is ignored.
  *
- * @throws TypeError if a name is invalid: a path with `..` or an empty name would address another object, or all
+ * @throws TypeError for what is no kind, or if a name is invalid: a path with `..` or an empty name would address another object, or all
  * objects.
  */
 export function pathOf({ resource, namespace, name, subresource }: Target): string {
+  if (resource?.plural === undefined) {
+    throw new TypeError(`Cannot address ${resource}: it is not a kind, such as Pod of kubeloop/kinds`)
+  }
   const version = segment(resource, 'version', resource.version)
   const root = resource.group ? `/apis/${segment(resource, 'group', resource.group)}/${version}` : `/api/${version}`
   const within = resource.scope === 'Namespaced' && namespace

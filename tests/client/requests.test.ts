@@ -13,7 +13,13 @@ const ROLE: AnyResource = {
   scope: 'Cluster',
 }
 
-test('an invalid name throws, rather than become another path', () => {
+test('an invalid name throws, rather than become another path; so does what is no kind', () => {
+  for (const resource of ['ConfigMap', undefined]) {
+    assert.throws(
+      () => pathOf({ resource: resource as never, namespace: 'ns', name: 'a' }),
+      new RegExp(`^TypeError: Cannot address ${resource}: it is not a kind, such as Pod of kubeloop/kinds$`),
+    )
+  }
   for (const name of ['', '.', '..', 'a/b', '../secrets', 'a%2fb']) {
     assert.throws(
       () => pathOf({ resource: POD, namespace: 'ns', name }),

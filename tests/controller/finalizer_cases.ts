@@ -154,6 +154,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     )
     await assert.rejects(run(object, () => ({ requeue: false })), RangeError)
     await assert.rejects(run(object, () => ({}) as never), RangeError)
+    assert.deepEqual(await run(object, () => ({ requeueAter: '5s' }) as never), { requeueAter: '5s' })
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
   ['an abandoned run does not remove the finalizer', async (place) => {
