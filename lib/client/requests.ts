@@ -55,8 +55,8 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>
  * Returns the path of a target. Names are escaped, so `system:node` and `MyTeam:Admin` work. The namespace of a
  * cluster-scoped kind is ignored.
  *
- * @throws TypeError for what is no kind, or if a name is invalid: a path with `..` or an empty name would address another object, or all
- * objects.
+ * @throws TypeError for what is no kind, or if a name is invalid: a path with `..` or an empty name would address
+ * another object, or all objects.
  */
 export function pathOf({ resource, namespace, name, subresource }: Target): string {
   if (resource?.plural === undefined) {

@@ -113,6 +113,48 @@ test('an abort of the operator ends a request, also one that its service never a
   }
 })
 
+test('an abort ends the body of an answer, and the wait for one', async () => {
+  const ends: unknown[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs })
+    .from('changes', async function* ({ signal }) {
+      const { body, url } = await fetch(`${CDN}/changes`, { signal })
+      ends.push(url)
+      for await (const _ of body!) yield ref('a')
+    })
+    .reconcile(async () => {
+      const mine = new AbortController()
+      const never = fetch(`${CDN}/never`, { signal: mine.signal }).catch((error: unknown) => ends.push(error))
+      await nextTurn()
+      mine.abort('mine')
+      await never
+    })
+  const lines: string[] = []
+  const note = (line: string): void => void lines.push(line)
+  const log = { ...silent, warn: note, error: note }
+  const w = await world(app, {
+    log,
+    realTimeout: '100ms',
+    services: {
+      [CDN]: ({ url }) =>
+        url.endsWith('never') ? new Promise(() => {}) : new Response(new ReadableStream({ start() {} })),
+    },
+  })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.deepEqual(ends, [`${CDN}/changes`, 'mine'])
+  await w.stop()
+  assert.deepEqual(lines, [])
+})
+
+test('a service that answers with no Response is named', async () => {
+  const { tries, start } = fetching()
+  await using w = await start({ services: { [CDN]: () => 'text' as never } })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  assert.match(tries[0]!, /The service of .* answered with a value of type string; it must be a Response$/)
+})
+
 test('hosts without a service are refused, this machine is not, and without services nothing changes', async () => {
   const { tries, start } = fetching()
   const real = globalThis.fetch

@@ -51,14 +51,29 @@ export class Services {
         `Cannot fetch ${origin}${pathname}: no service of the world answers; add w.service('${origin}', (request) => …)`,
       )
     }
+    // A handler may ignore the signal.
     const answer = (): Promise<Response> =>
-      this.#activity.during(`${request.method} ${origin}${pathname}`, async () => await handler(request))
+      this.#activity.during(
+        `${request.method} ${origin}${pathname}`,
+        () => untilAborted((async () => await handler(request))(), request.signal),
+      )
     try {
-      // A handler may ignore the signal.
-      return await untilAborted(this.#faults.serve(origin, request.signal, answer), request.signal)
+      return sent(await untilAborted(this.#faults.serve(origin, request.signal, answer), request.signal), request)
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
       throw new TypeError(`fetch failed: ${messageOf(error)}`, { cause: error })
     }
   }
+}
+
+/** Returns the answer as a caller of `fetch` has it: with its URL, and a body that ends with the request's signal. */
+function sent(answer: unknown, { url, signal }: Request): Response {
+  if (!(answer instanceof Response)) {
+    throw new TypeError(`The service of ${url} answered with a value of type ${typeof answer}; it must be a Response`)
+  }
+  const { body, status, statusText, headers } = answer
+  const response = body
+    ? new Response(body.pipeThrough(new TransformStream(), { signal }), { status, statusText, headers })
+    : answer
+  return Object.defineProperty(response, 'url', { value: url })
 }
