@@ -78,6 +78,21 @@ test(
   },
 )
 
+test('without the permission: to read where a test runs, it is no world; to look for programs, they are not missing', {
+  skip,
+}, async () => {
+  const flag = '--allow-env=KUBELOOP_TEST_CLUSTER'
+  const blind = await run('test_clusters.ts', {})
+  assert.equal(blind.output, `Cannot start a test cluster: Deno needs ${flag}\n`)
+  assert.equal((await run('test_clusters.ts', { flags: [flag] })).output, '')
+  const env = { KUBELOOP_TEST_CLUSTER: 'envtest', KUBEBUILDER_ASSETS: '/programs' }
+  const { output } = await run('test_clusters.ts', {
+    env,
+    flags: [`${flag},KUBEBUILDER_ASSETS`, '--deny-read=/programs'],
+  })
+  assert.equal(output, 'Cannot start the control plane: Deno needs --allow-read=/programs/etcd\n')
+})
+
 test('the named flags are enough', { skip }, async () => {
   const flags = ['--allow-net=127.0.0.1:18085,[::]:18086,localhost:18087,127.0.0.1:18087']
   const { output, errors } = await run('listening.ts', {

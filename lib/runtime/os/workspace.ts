@@ -2,6 +2,7 @@
 import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isNotCapable } from '../../core/errors.ts'
 
 export interface Workspace {
   readonly folder: string
@@ -42,7 +43,11 @@ export function ensureFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
 }
 
-/** Finds executables in a folder. Returns their paths by name, and the names that are missing. */
+/**
+ * Finds executables in a folder. Returns their paths by name, and the names that are missing.
+ *
+ * @throws An error without Deno's permission to look.
+ */
 export function findExecutables(
   folder: string,
   names: readonly string[],
@@ -54,7 +59,8 @@ export function findExecutables(
     try {
       accessSync(path, constants.X_OK)
       paths[name] = path
-    } catch {
+    } catch (error) {
+      if (isNotCapable(error)) throw error
       missing.push(name)
     }
   }

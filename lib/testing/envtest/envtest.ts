@@ -2,6 +2,7 @@
 import { type Client, Cluster } from 'kubeloop'
 import { sleep, systemClock } from '../../async/clock.ts'
 import { kubeconfigOf } from '../../config/kubeconfig_text.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { refuseUnknown, type ShapeOf } from '../../core/option_names.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
@@ -148,10 +149,18 @@ function findPrograms(assets: string | undefined, withControllerManager: boolean
     throw new Error(`${doing}: KUBEBUILDER_ASSETS is not set; ${what}`)
   }
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...(withControllerManager ? ['kube-controller-manager'] : [])]
-  const { paths, missing } = findExecutables(assets, wanted)
+  const { paths, missing } = executables(doing, assets, wanted)
   if (missing.length === 0) return paths as Paths
   const remedy = 'put the executables there or set KUBEBUILDER_ASSETS to another folder'
   throw new Error(`${doing}: "${assets}" has no ${missing.join(', ')}; ${remedy}`)
+}
+
+function executables(doing: string, assets: string, names: readonly string[]): ReturnType<typeof findExecutables> {
+  try {
+    return findExecutables(assets, names)
+  } catch (error) {
+    throw new Error(`${doing}: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 /** Leaves out credentials that are functions; without credentials, the user is anonymous. */

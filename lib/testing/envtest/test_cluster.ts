@@ -7,7 +7,7 @@ import { resourceId } from '../../core/resource.ts'
 import { refuseUnknown, type ShapeOf } from '../../core/option_names.ts'
 import { silentLog } from '../../observe/log.ts'
 import { ownKinds } from '../../operator/description/used_kinds.ts'
-import { optionalEnv } from '../../runtime/os/env.ts'
+import { optionalEnv, unreadable } from '../../runtime/os/env.ts'
 import { setFailed } from '../../runtime/os/this_runtime.ts'
 import { consoleLog } from '../world/console_log.ts'
 import { startEnvtest } from './envtest.ts'
@@ -66,6 +66,9 @@ export interface TestCluster extends AsyncDisposable {
  */
 export async function testCluster(app: Operator, options: TestClusterOptions = {}): Promise<TestCluster> {
   refuseUnknown('Cannot start a test cluster: ', options, SHAPE)
+  const [hidden] = unreadable([VARIABLE])
+  // Without it, a test that is to run on a cluster would pass in a world.
+  if (hidden) throw new Error(`Cannot start a test cluster: Deno needs --allow-env=${hidden}`)
   const where = optionalEnv(VARIABLE)
   if (where) return await onCluster(app, options, where)
   const w = await world(app, options)
