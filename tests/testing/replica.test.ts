@@ -6,6 +6,7 @@ import type { HttpBody, HttpResponse } from 'kubeloop/parts'
 import { FakeClock } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { Replica, ReplicaRuns } from '../../lib/testing/world/replica.ts'
+import { StartLine } from '../../lib/testing/world/start_replica.ts'
 
 const GET = { method: 'GET', path: '/api/v1/pods' } as const
 
@@ -101,4 +102,25 @@ test('a killed replica passes on nothing: its work waits forever, and open respo
   await r.clock.advance(10)
   for (const level of ['debug', 'info', 'warn', 'error'] as const) r.it.log[level]('x')
   assert.deepEqual([fired, r.lines], [0, []])
+})
+
+test('replicas begin in the order of their numbers, whoever has loaded first; one that fails is not waited for', async () => {
+  const line = new StartLine(4)
+  const begun: number[] = []
+  const starts = [2, 0, 3].map(async (number) => {
+    await line.loaded(number)
+    begun.push(number)
+  })
+  await nextTurn()
+  assert.equal(begun.length, 0)
+  line.leave()
+  await Promise.all(starts)
+  assert.deepEqual(begun, [0, 2, 3])
+
+  const last = new StartLine(2)
+  await Promise.all([1, 0].map(async (number) => {
+    await last.loaded(number)
+    begun.push(number)
+  }))
+  assert.deepEqual(begun.slice(3), [0, 1])
 })

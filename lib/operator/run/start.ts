@@ -66,8 +66,8 @@ export interface StartOptions {
   webhooks?: WebhookMode
   /** Called with the webhooks before they start. */
   onWebhooks?: (webhooks: OperatorWebhooks) => void
-  /** Called when all files are loaded that the operator needs. */
-  onLoaded?: () => void
+  /** Called when all files are loaded that the operator needs. Its requests begin when that has resolved. */
+  onLoaded?: () => void | Promise<void>
   /** Freezes the objects that caches and clients return. Default: false. */
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
@@ -138,7 +138,7 @@ async function prepared(
   const webhooks = webhooksOf(description, opened, { ...options, elects }, signal)
   if (webhooks) options.onWebhooks?.(webhooks)
   const schedules = await loaded.schedules?.loadSchedules(description, clock)
-  options.onLoaded?.()
+  await options.onLoaded?.()
   const definitions = loaded.definitions &&
     new loaded.definitions.Definitions({ ...opened, description, options, elects, webhooks })
   // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing

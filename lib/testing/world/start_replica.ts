@@ -27,12 +27,38 @@ interface ReplicaStart extends Pick<WorldParts, 'random' | 'log' | 'activity' | 
   /** The running replicas, to which this one is added until it ends. */
   readonly running: Map<Replica, () => void>
   readonly signal: AbortSignal
+  /** Of replicas that start together. */
+  readonly line?: StartLine
+}
+
+/** Lets replicas begin in the order of their numbers, once all have loaded their files, which takes real time. */
+export class StartLine {
+  readonly #begin: (() => void)[] = []
+  #missing: number
+
+  constructor(replicas: number) {
+    this.#missing = replicas
+  }
+
+  /** Resolves when each replica has loaded or left. */
+  loaded(number: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#begin[number] = resolve
+      this.leave()
+    })
+  }
+
+  /** For a replica that does not begin. */
+  leave(): void {
+    // Later, when the last one waits, too: they go on in the order in which they are told.
+    if (--this.#missing === 0) queueMicrotask(() => this.#begin.forEach((begin) => begin()))
+  }
 }
 
 /** Starts a replica with its own clocks, connections and random values. */
 export function startReplica(number: number, start: ReplicaStart): void {
   const { operator, replicas, seed, clock, random, log, activity, recorder, clusters, running, signal } = start
-  const { services, onRan, onReport, options, trace } = start
+  const { services, onRan, onReport, options, trace, line = new StartLine(1) } = start
   const runs = new ReplicaRuns(clock, log)
   const replica = new Replica(number, runs, clock, log, {
     fetch: services.fetch,
@@ -60,7 +86,10 @@ export function startReplica(number: number, start: ReplicaStart): void {
         fieldValidation: 'Strict',
         webhooks: 'memory',
         onWebhooks: ({ handlers }) => void (replica.webhooks = handlers),
-        onLoaded: () => void (loads = false),
+        onLoaded: async () => {
+          await line.loaded(number)
+          loads = false
+        },
         needsMetrics: false,
         listens(server) {
           replica.servers.push(server)
@@ -90,6 +119,7 @@ export function startReplica(number: number, start: ReplicaStart): void {
         ...options,
       })
     ).catch((error: unknown) => {
+      if (loads) line.leave()
       trace.add(number, 'ended', { result: messageOf(error) })
       throw error
     }).finally(() => running.delete(replica))
