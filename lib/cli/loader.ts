@@ -4,6 +4,7 @@ import type { AnyResource } from '../core/resource.ts'
 import { isInTime, systemClock } from '../async/clock.ts'
 import { compileErrors, placeOfError } from '../observe/error_place.ts'
 import { userFrames } from '../observe/stack.ts'
+import { denoFlagsOf } from '../operator/run/permissions.ts'
 import { readDescribed } from '../operator/run/tool_hooks.ts'
 import { hasWebhooks, type OperatorDescription } from '../operator/description/description.ts'
 import { ownKinds } from '../operator/description/used_kinds.ts'
@@ -127,6 +128,7 @@ function buildFacts(operator: OperatorDescription): BuildFacts {
   const { name, metrics, profiling, tracing } = operator.options
   return {
     name,
+    denoFlags: denoFlagsOf(operator),
     webhooks: hasWebhooks(operator),
     metrics: metrics !== undefined,
     metricsOverTls: typeof metrics === 'object' && Boolean(metrics.tls),

@@ -1,5 +1,5 @@
 /** The texts that `kubeloop new` writes: the sample with other names, and the files of a project. */
-import { denoFlags } from '../operator/run/permissions.ts'
+import { DENO_FLAGS_IN_POD } from '../operator/run/permissions.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { USER } from './deploy/workload.ts'
 
@@ -77,7 +77,7 @@ export const TEXTS: Readonly<Record<RuntimeName, RuntimeTexts>> = {
   },
   deno: {
     ...{ call: 'deno run -A npm:kubeloop', test: 'deno test -A', run: 'deno run -A', image: 'denoland/deno:2.9.6' },
-    ...{ add: 'deno add', dev: '--dev', script: 'deno task', entry: ['deno', 'run', ...denoFlags(true)] },
+    ...{ add: 'deno add', dev: '--dev', script: 'deno task', entry: ['deno', 'run', ...DENO_FLAGS_IN_POD] },
     env: 'ENV DENO_DIR=/tmp/deno\n',
     setup: '- uses: denoland/setup-deno@v2\n      - run: deno install',
   },

@@ -158,7 +158,8 @@ export class Definitions {
       log: logOf(safeLog(options.definitionLog ?? log), cluster),
       fieldManager: description.options.name,
       narrow: this.#mode.narrow,
-      shared: loaded.shard !== undefined,
+      // One replica alone, as in a plan, also meets the definitions of the other ones.
+      shared: loaded.shard !== undefined || (description.options.sharding !== undefined && options.crds === undefined),
       optional: isOptional(cluster),
       watched: watchedResources(description, cluster),
       // Webhooks are called by the operator's own cluster alone.

@@ -45,3 +45,23 @@ test('a saved manifest takes the place of its own objects alone, and the others 
     ...['west/a.yaml', 'undefined/b.yaml', 'undefined/a.yaml'],
   ])
 })
+
+test('a saved manifest ends the tries of its last version, and no other ones', async () => {
+  const unknown = { apiVersion: 'example.com/v1', kind: 'Unknown', metadata: { name: 'a' } }
+  const clock = new FakeClock()
+  const events: string[] = []
+  const applier = new ManifestApplier([
+    { name: 'a.yaml', objects: [unknown, map('old')] },
+    { name: 'b.yaml', objects: [map('b')] },
+  ], {
+    apiOf: () => new Api({ transport: new ApiServer().handle }),
+    clock,
+    report: (event) => void events.push(event.kind === 'applied' ? event.object : event.kind),
+  })
+  const first = applier.apply(signal)
+  await clock.advance(5000)
+  const second = applier.reapply([{ name: 'a.yaml', objects: [map('new')] }], { started: true }, signal)
+  await clock.advance(250)
+  assert.deepEqual(events, ['ConfigMap default/b', 'ConfigMap default/new'])
+  await Promise.all([first, second])
+})

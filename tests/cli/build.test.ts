@@ -68,7 +68,7 @@ test('the bundle of an operator runs where nothing is installed, and its stacks 
 if (import.meta.main) { try { fail() } catch (error) { console.log((error as Error).stack) } }\n`
     folder.write(
       'src/operator.ts',
-      imports + failing + BARE.replace(`'bare'`, 'NAME, metrics: 9090').replace(
+      imports + failing + BARE.replace(`'bare'`, `NAME, metrics: ':9090'`).replace(
         'app.c',
         'app.cache(ConfigMap, { compact: true })\napp.c',
       ),
@@ -79,6 +79,10 @@ if (import.meta.main) { try { fail() } catch (error) { console.log((error as Err
     assert.match(
       command.out,
       /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, sharding, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
+    )
+    assert.match(
+      command.out,
+      /^or {4}deno run '--allow-net=HOST:PORT,\[::\]:9090' --allow-read=\.,\$HOME\/\.kube\/config --/m,
     )
     assert.deepEqual(readdirSync(join(folder.path, 'dist')).toSorted(), ['operator.js', 'operator.js.map'])
     const code = folder.read('dist/operator.js')

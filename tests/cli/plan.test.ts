@@ -14,6 +14,7 @@ import {
 import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap, Ingress, Namespace, PersistentVolumeClaim, Pod, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
+import type { ShardingOptions } from 'kubeloop/parts'
 import * as z from 'zod'
 import { configsOfGroups, recordedClusters, type Sources } from '../../lib/cli/plan/clusters.ts'
 import { answerOfOthers } from '../../lib/cli/plan/other_webhooks.ts'
@@ -539,7 +540,7 @@ test('installed definitions and webhook configurations are differences, without 
     'create CRD bars.plan.example.com',
     'create ValidatingWebhookConfiguration installer-validating-webhook-configuration',
   ])
-  assert.equal(planLines(plan).some((each) => each.includes('caBundle') || each.includes('clientConfig')), false)
+  assert.equal(planLines(plan).some((each) => /caBundle|clientConfig|storedVersions/.test(each)), false)
   assert.deepEqual(
     plan.changes.map(({ kind, dryRun }) => `${kind} ${'message' in dryRun ? dryRun.message : dryRun.outcome}`)
       .toSorted(),
@@ -550,6 +551,20 @@ test('installed definitions and webhook configurations are differences, without 
       'ValidatingWebhookConfiguration the address and the CA of its webhook are not known',
     ],
   )
+})
+
+test('definitions of an operator with sharding keep the fields of newer ones, and what its start refuses is refused', async () => {
+  const stage = await stageOf()
+  const Older = defineResource({ ...KIND, spec: z.object({ text: z.string() }) })
+  const sharded = (sharding: ShardingOptions): Operator => {
+    const app = operator({ name: 'sharded', crds: 'install', sharding })
+    app.controllerFor(Older).reconcile(async () => {})
+    return app
+  }
+  await stage.client.create(Foo, { metadata: at('a'), spec: { text: 'a', extra: 'b' } })
+  const { brief, plan } = await stage.plan(sharded({ buckets: 2 }))
+  assert.deepEqual([brief, plan.failed], [[], []])
+  await assert.rejects(stage.plan(sharded({ buckets: 1 })), /sharding\.buckets is 1, and must be an integer from 2/)
 })
 
 test("the address of a webhook that is not the operator's is a difference, and tried by a dry run", async () => {
@@ -628,14 +643,27 @@ test('webhooks of others are not called: their objects keep them, writes are all
 })
 
 test('a dry run says what the cluster would store instead, and which rights are missing', async () => {
-  let status = 0
-  const stage = await stageOf((_, method) => status > 0 && method === 'PUT' ? { status, message: 'no' } : undefined)
+  let [status, methods, message] = [0, /^$/, '']
+  const stage = await stageOf((_, method) => methods.test(method) ? { status, message } : undefined)
   await create(stage.client, 'a', 'a')
   await run(copier(), stage)
-  for (status of [403, 405]) {
+  const denied = 'foos "a" is forbidden: User "u" cannot update resource "foos"'
+  const full = 'foos "a" is forbidden: exceeded quota: small'
+  const [unchecked, refused, accepted] = ['unchecked', 'refused', 'accepted'].map((outcome) => ({ outcome }))
+  for (
+    const [code, text, refusing, expected] of [
+      [403, denied, /PUT|PATCH/, { ...unchecked, message: denied }],
+      // As a patch, which `owns` grants.
+      [403, denied, /PUT/, accepted],
+      [403, full, /PUT/, { ...refused, message: full }],
+      [405, 'no', /PUT/, { ...unchecked, message: 'no' }],
+    ] as const
+  ) {
+    ;[status, message, methods] = [code, text, refusing]
     const { plan } = await stage.plan(copier(3))
-    assert.deepEqual(plan.changes.map(({ dryRun }) => dryRun), [{ outcome: 'unchecked', message: 'no' }])
+    assert.deepEqual(plan.changes.map(({ dryRun }) => dryRun), [expected])
   }
+  methods = /^$/
   const app = operator({ name: 'namespaces' })
   app.controllerFor(Foo).reconcile(async (_, { client }) => {
     await client.apply(Namespace, { metadata: { name: 'made' } })
@@ -840,9 +868,16 @@ test('the command: exit codes, JSON, records, and errors', () =>
 test('a difference of an object ignores what only the server sets', () => {
   const object = (more: object, metadata: object = {}) =>
     ({ apiVersion: 'v1', kind: 'A', metadata: { name: 'a', uid: '1', ...metadata }, ...more }) as never
-  const actionOf = (before: never, after: never) => differenceOf({ before, after })?.action
-  const created = object({}, { creationTimestamp: 'now', resourceVersion: '2', generation: 1, managedFields: [] })
-  assert.deepEqual(differenceOf({ before: undefined, after: created })?.after?.metadata, { name: 'a' })
+  const actionOf = (before: never, after: never) => differenceOf({ before, after, isBuiltIn: false })?.action
+  const created = object({ status: {} }, {
+    creationTimestamp: 'now',
+    resourceVersion: '2',
+    generation: 1,
+    managedFields: [],
+  })
+  assert.deepEqual(differenceOf({ before: undefined, after: created, isBuiltIn: false })?.after, {
+    ...{ apiVersion: 'v1', kind: 'A', metadata: { name: 'a' }, status: {} },
+  })
   assert.equal(actionOf(object({}), object({}, { resourceVersion: '2', generation: 2, managedFields: [] })), undefined)
   assert.equal(actionOf(object({ status: { a: 1 } }), object({ status: { a: 2 } })), 'status')
   assert.equal(actionOf(object({ status: { a: 1 } }), object({ status: { a: 2 } }, { labels: { a: 'b' } })), 'change')

@@ -20,8 +20,7 @@ export interface ApplyOptions {
 
 interface Pending {
   readonly object: ManifestObject
-  readonly manifest: string
-  readonly cluster: string | undefined
+  readonly manifest: Manifest
 }
 
 /** How long to wait for a kind. An operator installs its kinds as soon as it starts. */
@@ -69,7 +68,7 @@ export class ManifestApplier {
     this.manifests = [...this.manifests.filter(({ name, cluster }) => !isSaved(name, cluster)), ...manifests]
     return this.#running = this.#running.then(async () => {
       const saved = pendingOf(manifests)
-      const others = this.#pending.filter(({ manifest, cluster }) => !isSaved(manifest, cluster))
+      const others = this.#pending.filter(({ manifest: { name, cluster } }) => !isSaved(name, cluster))
       this.#pending = started ? saved : [...others, ...saved]
       if (!started) return
       await this.#applyPending(signal, true)
@@ -89,14 +88,16 @@ export class ManifestApplier {
     }
     for (const pending of this.#pending) {
       if (signal.aborted) return
+      if (!this.#isLatest(pending)) continue
       try {
         report(await this.#applyOne(pending, signal))
       } catch (error) {
         if (signal.aborted) return
+        if (!this.#isLatest(pending)) continue
         failed.push(pending)
         report({
           kind: 'problem',
-          message: `${messageOf(error)} (${pending.manifest}${retried ? `; retried when ${retried}` : ''})`,
+          message: `${messageOf(error)} (${pending.manifest.name}${retried ? `; retried when ${retried}` : ''})`,
         })
       }
     }
@@ -104,7 +105,13 @@ export class ManifestApplier {
     this.#pending = failed
   }
 
-  async #applyOne({ object, manifest, cluster }: Pending, signal: AbortSignal): Promise<DevEvent> {
+  /** Whether its file was not saved again meanwhile. */
+  #isLatest({ manifest }: Pending): boolean {
+    return this.manifests.includes(manifest)
+  }
+
+  async #applyOne(pending: Pending, signal: AbortSignal): Promise<DevEvent> {
+    const { object, manifest: { name: manifest, cluster } } = pending
     const { apiOf } = this.#options
     const api = apiOf(cluster)
     const { name } = object.metadata
@@ -113,7 +120,7 @@ export class ManifestApplier {
         `Cannot apply ${object.kind} "${name}" in ${cluster}: the operator has no cluster of that name; name one of app.cluster(…)`,
       )
     }
-    const resource = await this.#served(object, api, cluster, signal)
+    const resource = await this.#served(pending, api, signal)
     const namespace = resource.scope === 'Namespaced' ? (object.metadata.namespace ?? 'default') : undefined
     const target = { resource, name, namespace }
     const wanted = { ...object, metadata: { ...object.metadata, ...(namespace ? { namespace } : {}) } }
@@ -134,19 +141,15 @@ export class ManifestApplier {
     }
   }
 
-  /** Resolves with the kind when the API serves it. @throws Error if it does not in time. */
-  async #served(
-    { apiVersion, kind, metadata }: ManifestObject,
-    api: Api,
-    cluster: string | undefined,
-    signal: AbortSignal,
-  ): Promise<AnyResource> {
+  /** Resolves with the kind when the API serves it. @throws Error if it does not in time, or before the next save. */
+  async #served(pending: Pending, api: Api, signal: AbortSignal): Promise<AnyResource> {
     const { clock } = this.#options
+    const { object: { apiVersion, kind, metadata }, manifest: { cluster } } = pending
     const deadline = clock.monotonic() + KIND_TIMEOUT_MS
     for (let waitMs = 10;; waitMs = Math.min(waitMs * 2, 250)) {
       const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource
-      if (clock.monotonic() >= deadline) {
+      if (clock.monotonic() >= deadline || !this.#isLatest(pending)) {
         const what = `${kind} "${metadata.name}"${inCluster(cluster)}`
         const why = `the API does not serve ${apiVersion} ${kind}; does the operator define it?`
         throw new Error(`Cannot apply ${what}: ${why}`)
@@ -157,9 +160,7 @@ export class ManifestApplier {
 }
 
 function pendingOf(manifests: readonly Manifest[]): Pending[] {
-  return manifests.flatMap(({ name, cluster, objects }) =>
-    objects.map((object) => ({ object, manifest: name, cluster }))
-  )
+  return manifests.flatMap((manifest) => manifest.objects.map((object) => ({ object, manifest })))
 }
 
 async function find(api: Api, apiVersion: string, kind: string, signal: AbortSignal): Promise<AnyResource | undefined> {

@@ -17,6 +17,8 @@ export type UsedParts = Readonly<
 
 export interface BuildFacts extends UsedParts {
   readonly name: string
+  /** The permissions that it needs on Deno. */
+  readonly denoFlags: string
 }
 
 export interface Bundle {

@@ -1,6 +1,5 @@
 /** `kubeloop build FILE`. */
 import { messageOf } from '../../core/errors.ts'
-import { denoFlags } from '../../operator/run/permissions.ts'
 import { nodeZlib } from '../../runtime/os/builtins.ts'
 import { readText } from '../../runtime/os/files.ts'
 import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'
@@ -104,7 +103,7 @@ const TITLES: Readonly<Record<string, string>> = { metricsOverTls: 'metrics over
 /** Returns the lines for the user: the files, their sizes, and how the bundle is run. */
 function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): string[] {
   const zipped = nodeZlib().gzipSync(code, { level: 9 }).byteLength
-  const { name, ...parts } = facts
+  const { name, denoFlags, ...parts } = facts
   const left = Object.entries(parts).filter(([part, used]) => !used && !(part === 'metricsOverTls' && !facts.metrics))
     .map(([part]) => TITLES[part] ?? part)
   return [
@@ -113,8 +112,7 @@ function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): strin
     ...(left.length > 0 ? [`without ${left.join(', ')}, which it does not use`] : []),
     `run   node --enable-source-maps ${path}`,
     `or    bun ${path}`,
-    // An operator that lacks flags of its servers names them at its start.
-    `or    deno run ${denoFlags(false).join(' ')} ${path}`,
+    `or    deno run ${denoFlags} ${path}`,
   ]
 }
 

@@ -2,6 +2,7 @@
 import type { ApiObject } from 'kubeloop/apiserver'
 import { messageOf } from '../../core/errors.ts'
 import type { HttpRequest, Transport } from '../../core/transport.ts'
+import { jsonPatch } from '../../webhook/admission/json_patch.ts'
 import { callsOperator, changedLines, cleaned, type Difference } from '../../testing/mirror/difference.ts'
 import { idOf, pathOf, reasonOf, type Written } from '../../testing/mirror/mirror.ts'
 import type { DryRun } from './result.ts'
@@ -35,10 +36,13 @@ export function uncheckableBeside(all: readonly Found[]): (one: Found) => string
 /** `manager`: the operator's field manager. */
 export async function dryRunOf({ written, difference }: Found, send: Transport, manager: string): Promise<DryRun> {
   try {
-    const { status, body } = await send(requestOf(written, difference, manager))
-    const text = await body.text()
+    const request = requestOf(written, difference, manager)
+    let answer = await answerTo(request, send)
+    // An account that applies objects may patch them, and not update them.
+    if (answer.isDenied && request.method === 'PUT') answer = await answerTo(asPatch(request, written), send)
+    const { status, text, isDenied } = answer
     // A kind may have no subresource for its status.
-    const isUnknown = status === 403 || status === 405 || (status === 404 && difference.action === 'status')
+    const isUnknown = isDenied || status === 405 || (status === 404 && difference.action === 'status')
     if (isUnknown) return { outcome: 'unchecked', message: reasonOf({ status, text }) }
     if (status >= 300) return { outcome: 'refused', message: reasonOf({ status, text }) }
     if (difference.action === 'delete') return { outcome: 'accepted' }
@@ -50,6 +54,30 @@ export async function dryRunOf({ written, difference }: Found, send: Transport, 
     return diff.length === 0 ? { outcome: 'accepted' } : { outcome: 'changed', diff }
   } catch (error) {
     return { outcome: 'unchecked', message: messageOf(error) }
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+  /** Whether the user lacks a right. Admission, such as that of a quota, also answers 403. */
+  readonly isDenied: boolean
+}
+
+async function answerTo(request: HttpRequest, send: Transport): Promise<Answer> {
+  const { status, body } = await send(request)
+  const text = await body.text()
+  return { status, text, isDenied: status === 403 && /: User ".*" cannot /.test(reasonOf({ status, text })) }
+}
+
+/** Returns a patch with the same result as an update. */
+function asPatch(update: HttpRequest, { before }: Written): HttpRequest {
+  const { resourceVersion } = before!.metadata
+  const patch = jsonPatch(cleaned(before!, UNSENT), JSON.parse(update.body as string))
+  return {
+    ...{ ...update, method: 'PATCH' },
+    headers: { ...update.headers, 'content-type': 'application/json-patch+json' },
+    body: JSON.stringify([{ op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }, ...patch]),
   }
 }
 

@@ -7,6 +7,7 @@ import { messageOf } from '../../core/errors.ts'
 import { groupResourceOf } from '../../core/resource.ts'
 import type { ReconcileReport } from '../../controller/controller.ts'
 import { controllerName, type OperatorDescription } from '../../operator/description/description.ts'
+import { checkSharding } from '../../operator/sharding/ring.ts'
 import { writePrivate } from '../../runtime/os/user_files.ts'
 import { Activity } from '../../testing/world/activity.ts'
 import { consoleLog } from '../../testing/world/console_log.ts'
@@ -74,6 +75,8 @@ export async function planOf(
   request: PlanRequest & { readonly sources: Sources; readonly notes?: Set<string>; readonly log?: Log },
 ): Promise<{ readonly plan: Plan; readonly record: ClusterRecord }> {
   const { description } = operator
+  // A plan runs without sharding; the replicas in a cluster use it.
+  checkSharding(description)
   const { sources, notes = new Set<string>(), namespace = sources.config.namespace } = request
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), nowMs: Date.parse(sources.at) })
   const log = request.log ?? consoleLog(clock)
@@ -115,7 +118,7 @@ export async function planOf(
       writers.note(report)
     },
     // As in a cluster: only a world is stricter.
-    options: { crds: description.options.crds ?? 'verify', freeze: false, fieldValidation: 'Warn' },
+    options: { crds: undefined, freeze: false, fieldValidation: 'Warn' },
   })
   const [replica] = running.keys()
   const unrest = await restlessness(activity, () => clock.advance(toMs(request.time ?? '1s')))
@@ -140,11 +143,7 @@ export async function planOf(
     failed,
     notes: [...notes, ...mirrors.flatMap((each) => each.refusals)],
     ...(recorder && { rights }),
-    counts: {
-      reconciles,
-      ...readBy(mirrors),
-      ...found.counts,
-    },
+    counts: { reconciles, ...readBy(mirrors), ...found.counts },
   }
   const about = { operator: plan.operator, at: sources.at, namespace: namespace ?? 'default' }
   return { plan, record: recordOf(about, all) }

@@ -45,14 +45,28 @@ const UNKNOWN = 'HOST:PORT'
 const FINDING = ['KUBECONFIG', 'KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT']
 const FINDING_AT_HOME = [...FINDING, 'HOME']
 
-/** Returns the flags of Deno for any operator without servers, in a pod or on a machine with a kubeconfig. */
-export function denoFlags(isPod: boolean): string[] {
-  return [
-    isPod ? '--allow-net' : `--allow-net=${UNKNOWN}`,
-    `--allow-read=${isPod ? SERVICE_ACCOUNT : '.,$HOME/.kube/config'}`,
-    `--allow-env=${[...(isPod ? FINDING : FINDING_AT_HOME), 'KUBELOOP_LOG', 'HTTPS_PROXY', 'NO_PROXY'].join(',')}`,
-    '--allow-sys=hostname',
-  ]
+/** What any operator reads besides. */
+const SETTINGS = ['KUBELOOP_LOG', 'HTTPS_PROXY', 'NO_PROXY']
+
+/** The flags of Deno for any operator in a pod. */
+export const DENO_FLAGS_IN_POD: readonly string[] = [
+  '--allow-net',
+  `--allow-read=${SERVICE_ACCOUNT}`,
+  `--allow-env=${[...FINDING, ...SETTINGS].join(',')}`,
+  '--allow-sys=hostname',
+]
+
+/** Returns the flags of Deno for an operator on a machine with a kubeconfig, for a shell. */
+export function denoFlagsOf(description: OperatorDescription): string {
+  const names = [...FINDING_AT_HOME, ...SETTINGS]
+  const flags = flagsOfRights([
+    { name: 'net', host: UNKNOWN },
+    ...['.', '$HOME/.kube/config'].map((path): Right => ({ name: 'read', path })),
+    ...names.map((variable): Right => ({ name: 'env', variable })),
+    ...ownRights(description),
+  ])
+  // A shell may take brackets for a pattern.
+  return flags.replace(/--allow-net=\S*\[\S*/, "'$&'")
 }
 
 function refused({ options }: OperatorDescription, rights: readonly Right[]): ConfigError {

@@ -22,10 +22,14 @@ const SERVERS = ['resourceVersion', 'generation', 'managedFields']
 const OF_CREATE = [...SERVERS, 'uid', 'creationTimestamp']
 
 /** Returns what differs; undefined if nothing does. */
-export function differenceOf({ before, after }: Pick<Written, 'before' | 'after'>): Difference | undefined {
+export function differenceOf(
+  { before, after, isBuiltIn }: Pick<Written, 'before' | 'after' | 'isBuiltIn'>,
+): Difference | undefined {
   if (!before) {
     if (!after) return undefined
-    const created = cleaned(after, OF_CREATE)
+    const { status, ...object } = cleaned(after, OF_CREATE)
+    // The server sets that of its own kinds.
+    const created = isBuiltIn || status === undefined ? object : { ...object, status }
     return { action: 'create', before, after: callsOperator(after) ? withoutAddresses(created) : created }
   }
   if (!after) return { action: 'delete', before: cleaned(before, SERVERS), after: undefined }

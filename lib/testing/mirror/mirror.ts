@@ -47,6 +47,8 @@ export interface Written {
   readonly after: ApiObject | undefined
   /** Whether the kind is known by discovery alone. */
   readonly isAssumed: boolean
+  /** Whether each API server has the kind. */
+  readonly isBuiltIn: boolean
 }
 
 export const DEFINITIONS = {
@@ -129,7 +131,8 @@ export class Mirror {
     return await Promise.all([...this.#written.values()].map(async ({ place: at, namespace, name }) => {
       const loaded = this.#known.get(idOf(at))?.get(formatKey({ namespace, name }))
       const isAssumed = this.#assumed.has(idOf(at))
-      const found = { place: loaded?.place ?? at, namespace, name, before: loaded?.object, isAssumed }
+      const isBuiltIn = this.#isBuiltIn(at)
+      const found = { place: loaded?.place ?? at, namespace, name, before: loaded?.object, isAssumed, isBuiltIn }
       // In the version in which it was read, unless that is not served any more.
       for (const place of [found.place, at]) {
         const { status, body } = await this.#server.handle({ method: 'GET', path: pathOf(place, namespace, name) })
@@ -199,9 +202,13 @@ export class Mirror {
     for (const needed of NEEDED[idOf(place)] ?? []) await this.#list(needed, needed === LIMITS ? namespace : '', '', '')
   }
 
+  #isBuiltIn(place: ResourcePlace): boolean {
+    return this.#server.adopt(place, []) === 'built-in'
+  }
+
   /** Resolves with a version that the cluster serves, at best the one asked for; undefined if the cluster has none. */
   async #place(asked: ResourcePlace): Promise<ResourcePlace | undefined> {
-    if (this.#server.adopt(asked, []) === 'built-in') return asked
+    if (this.#isBuiltIn(asked)) return asked
     if (asked.group === '') return undefined
     const id = idOf(asked)
     const refused = await this.#object(DEFINITIONS, '', id)
