@@ -104,7 +104,7 @@ test('a killed replica passes on nothing: its work waits forever, and open respo
   assert.deepEqual([fired, r.lines], [0, []])
 })
 
-test('replicas begin in the order of their numbers, whoever has loaded first; one that fails is not waited for', async () => {
+test('replicas begin in the order of their numbers, not of their loading; one that fails is not waited for', async () => {
   const line = new StartLine(4)
   const begun: number[] = []
   const starts = [2, 0, 3].map(async (number) => {

@@ -50,9 +50,15 @@ export class StartLine {
 
   /** For a replica that does not begin. */
   leave(): void {
-    // Later, when the last one waits, too: they go on in the order in which they are told.
+    // Later, when the last one waits, too: they go on in the order of these calls.
     if (--this.#missing === 0) queueMicrotask(() => this.#begin.forEach((begin) => begin()))
   }
+}
+
+/** Starts all replicas together. */
+export function startReplicas(start: ReplicaStart): void {
+  const line = new StartLine(start.replicas)
+  for (let number = 0; number < start.replicas; number++) startReplica(number, { ...start, line })
 }
 
 /** Starts a replica with its own clocks, connections and random values. */

@@ -16,7 +16,7 @@ import { seededRandom } from './random.ts'
 import { readRecord } from '../mirror/record.ts'
 import { callIn, type Failing, fetchFrom, type Ran, type Replica, replicaOf } from './replica.ts'
 import { Services } from './services.ts'
-import { StartLine, startReplica } from './start_replica.ts'
+import { startReplicas } from './start_replica.ts'
 import { Trace, type TraceEntry } from './trace.ts'
 import { historyOf, type WorldSnapshot } from './world_snapshots.ts'
 import { recorderOf, trialOf } from './world_account.ts'
@@ -340,10 +340,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   for (const [url, handler] of Object.entries(options.services ?? {})) services.add(url, handler)
   const ran: Ran[] = []
   const onRan = (each: Ran): void => void ran.push(each)
-  const line = new StartLine(replicas)
-  const shared = { services, running, onRan, line, signal: stopping.signal }
-  const start = { ...common, ...shared, operator, replicas, seed, clusters }
-  for (let number = 0; number < replicas; number++) startReplica(number, start)
+  const start = { ...common, operator, replicas, seed, clusters, services, running, onRan, signal: stopping.signal }
+  startReplicas(start)
   const { stop, dispose } = endings({ ...common, services, stopping, isLogOwn: options.log !== undefined })
   const checkSynced = (): Promise<void> => clusters.refuseUnsynced([...running.keys()])
   await firstRest(activity, stop)
