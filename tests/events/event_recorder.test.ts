@@ -217,6 +217,12 @@ test('a hanging request is given up after 10 s and retried', async () => {
   assert.deepEqual(await notes(), [])
   await clock.advance(1)
   assert.deepEqual(await notes(), ['tick'])
+  network.intercept = where((request) => request.method === 'PATCH', silence)
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(5000)
+  network.intercept = undefined
+  await clock.advance(MINUTE)
+  assert.deepEqual(await notes(), ['tick × 2'])
 })
 
 test('an event that fails twelve times is dropped and logged, and the others are written', async () => {
