@@ -65,3 +65,21 @@ test('a saved manifest ends the tries of its last version, and no other ones', a
   assert.deepEqual(events, ['ConfigMap default/b', 'ConfigMap default/new'])
   await Promise.all([first, second])
 })
+
+test('unknown kinds wait for ten seconds together, and one more each', async () => {
+  const unknown = (name: string) => ({ apiVersion: 'example.com/v1', kind: 'Unknown', metadata: { name } })
+  const clock = new FakeClock()
+  const at: string[] = []
+  const applier = new ManifestApplier([{
+    name: 'a.yaml',
+    objects: [unknown('a'), unknown('b'), unknown('c'), map('d')],
+  }], {
+    apiOf: () => new Api({ transport: new ApiServer().handle }),
+    clock,
+    report: ({ kind }) => void at.push(`${kind} after ${Math.round(clock.monotonic() / 1000)} s`),
+  })
+  const applied = applier.apply(signal)
+  await clock.advance(20_000)
+  assert.deepEqual(at, ['problem after 10 s', 'problem after 11 s', 'problem after 12 s', 'applied after 12 s'])
+  await applied
+})

@@ -23,8 +23,10 @@ interface Pending {
   readonly manifest: Manifest
 }
 
-/** How long to wait for a kind. An operator installs its kinds as soon as it starts. */
-const KIND_TIMEOUT_MS = 10_000
+/** How long all objects wait for their kinds. An operator installs its kinds as soon as it starts. */
+const KINDS_TIMEOUT_MS = 10_000
+/** How long each waits at least: its definition may be the object before it. */
+const KIND_TIMEOUT_MS = 1000
 
 export class ManifestApplier {
   readonly #options: ApplyOptions
@@ -81,6 +83,7 @@ export class ManifestApplier {
     const failed: Pending[] = []
     const unchanged: DevEvent[] = []
     let reported = 0
+    const deadline = this.#options.clock.monotonic() + KINDS_TIMEOUT_MS
     const report = (event: DevEvent): void => {
       if (again && event.kind === 'applied' && event.result === 'unchanged') return void unchanged.push(event)
       reported++
@@ -90,7 +93,7 @@ export class ManifestApplier {
       if (signal.aborted) return
       if (!this.#isLatest(pending)) continue
       try {
-        report(await this.#applyOne(pending, signal))
+        report(await this.#applyOne(pending, deadline, signal))
       } catch (error) {
         if (signal.aborted) return
         if (!this.#isLatest(pending)) continue
@@ -110,7 +113,7 @@ export class ManifestApplier {
     return this.manifests.includes(manifest)
   }
 
-  async #applyOne(pending: Pending, signal: AbortSignal): Promise<DevEvent> {
+  async #applyOne(pending: Pending, deadline: number, signal: AbortSignal): Promise<DevEvent> {
     const { object, manifest: { name: manifest, cluster } } = pending
     const { apiOf } = this.#options
     const api = apiOf(cluster)
@@ -120,7 +123,7 @@ export class ManifestApplier {
         `Cannot apply ${object.kind} "${name}" in ${cluster}: the operator has no cluster of that name; name one of app.cluster(…)`,
       )
     }
-    const resource = await this.#served(pending, api, signal)
+    const resource = await this.#served(pending, api, deadline, signal)
     const namespace = resource.scope === 'Namespaced' ? (object.metadata.namespace ?? 'default') : undefined
     const target = { resource, name, namespace }
     const wanted = { ...object, metadata: { ...object.metadata, ...(namespace ? { namespace } : {}) } }
@@ -142,14 +145,14 @@ export class ManifestApplier {
   }
 
   /** Resolves with the kind when the API serves it. @throws Error if it does not in time, or before the next save. */
-  async #served(pending: Pending, api: Api, signal: AbortSignal): Promise<AnyResource> {
+  async #served(pending: Pending, api: Api, deadline: number, signal: AbortSignal): Promise<AnyResource> {
     const { clock } = this.#options
     const { object: { apiVersion, kind, metadata }, manifest: { cluster } } = pending
-    const deadline = clock.monotonic() + KIND_TIMEOUT_MS
+    const untilMs = Math.max(deadline, clock.monotonic() + KIND_TIMEOUT_MS)
     for (let waitMs = 10;; waitMs = Math.min(waitMs * 2, 250)) {
       const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource
-      if (clock.monotonic() >= deadline || !this.#isLatest(pending)) {
+      if (clock.monotonic() >= untilMs || !this.#isLatest(pending)) {
         const what = `${kind} "${metadata.name}"${inCluster(cluster)}`
         const why = `the API does not serve ${apiVersion} ${kind}; does the operator define it?`
         throw new Error(`Cannot apply ${what}: ${why}`)
