@@ -1,9 +1,10 @@
 /** Tests what a replica passes on before and after it is killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Log, Transport } from 'kubeloop'
+import { type Log, operator, type Transport } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
 import type { HttpBody, HttpResponse } from 'kubeloop/parts'
-import { FakeClock } from 'kubeloop/testing'
+import { FakeClock, world } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { Replica, ReplicaRuns } from '../../lib/testing/world/replica.ts'
 import { StartLine } from '../../lib/testing/world/start_replica.ts'
@@ -123,4 +124,22 @@ test('replicas begin in the order of their numbers, not of their loading; one th
     begun.push(number)
   }))
   assert.deepEqual(begun.slice(3), [0, 1])
+})
+
+test('replicas of a world begin in their order, also when the first has loaded last', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap).reconcile(() => Promise.resolve())
+  const start = app.start.bind(app)
+  const begun: (string | undefined)[] = []
+  app.start = (signal, options) =>
+    start(signal, {
+      ...options,
+      async onLoaded() {
+        if (options?.instance === 'replica-0') { for (let turns = 0; turns < 20; turns++) await nextTurn() }
+        await options?.onLoaded?.()
+        begun.push(options?.instance)
+      },
+    })
+  await using _ = await world(app, { replicas: 2 })
+  assert.deepEqual(begun, ['replica-0', 'replica-1'])
 })
