@@ -1,8 +1,11 @@
 /** Replaces the global `fetch` for the asynchronous work that a caller starts. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Answers in place of the global `fetch`, which is `real`. */
-export type ScopedFetch = (request: Request, real: typeof fetch) => Promise<Response>
+/**
+ * Answers in place of the global `fetch`, which is `real`. `signal`: the caller's own. That of the request does not
+ * follow it on Node once the request is garbage.
+ */
+export type ScopedFetch = (request: Request, real: typeof fetch, signal: AbortSignal | undefined) => Promise<Response>
 
 const scope = new AsyncLocalStorage<ScopedFetch>()
 /** The number of callers of {@link replaceFetch} whose replacement has not ended. */
@@ -29,7 +32,9 @@ function install(): void {
   const real = globalThis.fetch
   const replaced = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {
     const own = users > 0 ? scope.getStore() : undefined
-    return await (own ? own(new Request(input, init), real) : real(input, init))
+    if (!own) return await real(input, init)
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    return await own(new Request(input, init), real, signal)
   }
   // Bun's has functions of its own.
   globalThis.fetch = Object.setPrototypeOf(replaced, real) as typeof fetch

@@ -49,8 +49,7 @@ export class Replica {
     { fetch, onTimer }: { fetch: ScopedFetch; onTimer: () => void },
   ) {
     this.number = number
-    this.#fetch = async (request, real) =>
-      this.#isKilled ? await never() : await this.#unlessKilled(fetch(request, real))
+    this.#fetch = async (...call) => this.#isKilled ? await never() : await this.#unlessKilled(fetch(...call))
     this.runs = runs
     this.clock = {
       now: () => clock.now(),
