@@ -78,7 +78,7 @@ export class ApplyCache {
     }
   }
 
-  /** Drops the entries of a deleted object, by its `namespace/name`; with `uid`, only those of that object. */
+  /** Drops the entries of a deleted object, by its `namespace/name`. Those of a later object of that name stay. */
   forget(resource: AnyResource, key: string, uid: string): void {
     for (const fieldManager of this.#managers) {
       const id = idOf(fieldManager, resource, key)

@@ -55,7 +55,7 @@ type Query = Readonly<Record<string, string | number | boolean | undefined>>
  * Returns the path of a target. Names are escaped, so `system:node` and `MyTeam:Admin` work. The namespace of a
  * cluster-scoped kind is ignored.
  *
- * @throws TypeError for what is no kind, or if a name is invalid: a path with `..` or an empty name would address
+ * @throws TypeError if the resource is no kind, or a name is invalid: a path with `..` or an empty name would address
  * another object, or all objects.
  */
 export function pathOf({ resource, namespace, name, subresource }: Target): string {

@@ -240,7 +240,7 @@ type Outcome =
 /** Throws if the result has no next run, because the deletion of the object would then never finish. */
 function withNextRun(result: Exclude<Result, void>): Result {
   const { requeueAfter, requeue, priority: _, ...others } = result
-  // Other mistakes in it, as a misspelt name, are reported with those of every result.
+  // The reconciler reports all other mistakes in a result, such as a misspelt name.
   if (requeue || toMs(requeueAfter ?? 0) > 0 || Object.keys(others).length > 0) return result
   const rule = 'a cleanup returns nothing when it is complete, else { requeueAfter } above 0 or { requeue: true }'
   throw new RangeError(`Cannot clean up again after ${String(requeueAfter)}: ${rule}`)

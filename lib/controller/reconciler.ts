@@ -147,7 +147,10 @@ export class Reconciler {
       isAbort(outcome.error, stopping)
   }
 
-  /** Applies a disposition to the queue. Returns the delay of the next try after a failure or `{ requeue: true }`. */
+  /**
+   * Applies a disposition to the queue, and ends the key's record. Returns the record, with the delay of the next try
+   * after a failure or `{ requeue: true }`.
+   */
   #dispose(key: string, decided: Disposition): RunRecord & { readonly retryInMs: number | undefined } {
     const { queue, clock, history, holdEvents } = this.#options
     const note = (cause: string, afterMs: number, isRetry: boolean): void => {

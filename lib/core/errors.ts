@@ -266,7 +266,8 @@ export function messageOf(thrown: unknown): string {
     const each = thrown.errors.map(messageOf)
     // Ours have the messages of their errors.
     if (each.some((text) => message.includes(text))) return own
-    return [...(message ? [message] : []), firstOf(each, MAX_ERRORS).join('; ')].join(': ')
+    const all = firstOf(each, MAX_ERRORS).join('; ')
+    return message ? `${message}: ${all}` : all
   } catch {
     // For example an object without a prototype. The failure must be reported nevertheless.
     return 'a value that cannot be converted to text was thrown'

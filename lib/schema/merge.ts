@@ -30,7 +30,7 @@ export function merge(schemas: readonly JsonSchema[], junctor: Junctor, place: P
   return { ...shared, allOf: [...(shared['allOf'] ?? []) as readonly JsonSchema[], ...more] }
 }
 
-/** Throws for a condition about a field `metadata`: the server refuses it, also where that is no object's metadata. */
+/** Throws for a condition about a field `metadata`. The server refuses such a condition at every depth of a schema. */
 export function refuseMetadata({ properties = {}, items }: JsonSchema, place: Place): void {
   for (const [name, field] of Object.entries(properties as Fields)) {
     const what = 'a field "metadata" whose checks differ between alternatives'

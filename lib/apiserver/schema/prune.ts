@@ -58,8 +58,9 @@ function pruneEmbedded(schema: Schema, value: JsonObject, path: string, unknown:
   const { apiVersion, kind, metadata } = value
   for (const [name, part] of Object.entries({ apiVersion, kind, metadata })) {
     if (part === undefined || part === null) continue
-    const isRight = name === 'metadata' ? isObject(part) : typeof part === 'string'
-    if (!isRight) throw new DecodeError(wrongType(`${path}.${name}`, part, name === 'metadata' ? 'object' : 'string'))
+    const type = name === 'metadata' ? 'object' : 'string'
+    const isRight = type === 'object' ? isObject(part) : typeof part === 'string'
+    if (!isRight) throw new DecodeError(wrongType(`${path}.${name}`, part, type))
   }
   const meta = isObject(metadata)
     ? decodeTyped({ $ref: 'meta.v1.ObjectMeta' }, metadata, `${path}.metadata`)

@@ -49,7 +49,7 @@ export interface DevSettings {
   readonly pretty: boolean
   /** The operator's file, as the user wrote it. */
   readonly file: string
-  /** The ServiceAccount whose rights it has; empty for that of its manifests. Absent: it has all rights. */
+  /** The ServiceAccount whose rights it has. Empty: the account of its manifests. Absent: it has all rights. */
   readonly as?: string | undefined
   /** Whether it keeps its leader election. */
   readonly elects: boolean

@@ -60,7 +60,7 @@ export async function dryRunOf({ written, difference }: Found, send: Transport, 
 interface Answer {
   readonly status: number
   readonly text: string
-  /** Whether the user lacks a right. Admission, such as that of a quota, also answers 403. */
+  /** Whether the user lacks a right. A 403 may also be an answer of admission: of a quota, for example. */
   readonly isDenied: boolean
 }
 

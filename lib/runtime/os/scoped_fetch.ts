@@ -2,8 +2,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
- * Answers in place of the global `fetch`, which is `real`. `signal`: the caller's own. That of the request does not
- * follow it on Node once the request is garbage.
+ * Answers in place of the global `fetch`, which is `real`. `signal` is the one that the caller gave: on Node the signal
+ * of a request is not aborted with it once the request is garbage.
  */
 export type ScopedFetch = (request: Request, real: typeof fetch, signal: AbortSignal | undefined) => Promise<Response>
 

@@ -27,9 +27,9 @@ export function differenceOf(
 ): Difference | undefined {
   if (!before) {
     if (!after) return undefined
-    const { status, ...object } = cleaned(after, OF_CREATE)
-    // The server sets that of its own kinds.
-    const created = isBuiltIn || status === undefined ? object : { ...object, status }
+    const created = cleaned(after, OF_CREATE)
+    // The server sets the status of its own kinds.
+    if (isBuiltIn) delete created['status']
     return { action: 'create', before, after: callsOperator(after) ? withoutAddresses(created) : created }
   }
   if (!after) return { action: 'delete', before: cleaned(before, SERVERS), after: undefined }

@@ -60,7 +60,7 @@ export class Services {
         () => untilAborted((async () => await handler(request))(), signal),
       )
     try {
-      return sent(await untilAborted(this.#faults.serve(origin, signal, answer), signal), request.url, signal)
+      return sent(await this.#faults.serve(origin, signal, answer), request.url, signal)
     } catch (error) {
       if (!(error instanceof NetworkError)) throw error
       throw new TypeError(`fetch failed: ${messageOf(error)}`, { cause: error })
