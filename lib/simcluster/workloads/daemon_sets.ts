@@ -8,7 +8,15 @@ import { isAvailable, isPodActive, isPodReady, isTerminal, untilAvailable } from
 import { NODE } from './pods.ts'
 
 const HASH = 'controller-revision-hash'
+const GENERATION = 'pod-template-generation'
 const hashOf = ({ metadata }: KubeObject): string | undefined => metadata.labels?.[HASH]
+const generationOf = ({ metadata }: V1DaemonSet): string | undefined =>
+  metadata.annotations?.['deprecated.daemonset.template.generation']
+/** As in kube-controller-manager, a pod of an earlier DaemonSet is kept if that had the same generation. */
+const isUpdated = (pod: V1Pod, set: V1DaemonSet, hash: string): boolean => {
+  const generation = pod.metadata.labels?.[GENERATION]
+  return hashOf(pod) === hash || (generation !== undefined && generation === generationOf(set))
+}
 /** For the taints of a node that its daemons stand. */
 const TOLERATIONS = [
   ...['not-ready', 'unreachable'].map((key) => [key, 'NoExecute'] as const),
@@ -45,7 +53,7 @@ export function addDaemonSets(app: Operator): void {
         numberReady: active.filter(isPodReady).length,
         numberAvailable: available,
         numberUnavailable: (isWanted ? 1 : 0) - available,
-        updatedNumberScheduled: active.filter((pod) => hashOf(pod) === hash).length,
+        updatedNumberScheduled: active.filter((pod) => isUpdated(pod, set, hash)).length,
         ...(generation !== undefined && { observedGeneration: generation }),
         ...(collisionCount !== undefined && { collisionCount }),
       })
@@ -57,25 +65,25 @@ export function addDaemonSets(app: Operator): void {
 
 /** An old pod ends before the new one starts. `isWanted`: whether the node is one for these pods. */
 function planDaemonSet(
-  { metadata, spec }: V1DaemonSet,
+  set: V1DaemonSet,
   pods: readonly V1Pod[],
   isWanted: boolean,
   hash: string,
   create: PodCreation,
 ): PodChanges {
-  if (metadata.deletionTimestamp) return { create: [], remove: [] }
+  if (set.metadata.deletionTimestamp) return { create: [], remove: [] }
   const active = pods.filter(isPodActive)
   const over = pods.filter((pod) => !isPodActive(pod) && !pod.metadata.deletionTimestamp)
   if (!isWanted) return { create: [], remove: [...active, ...over] }
   const [first, ...more] = active
-  const isOld = spec?.updateStrategy?.type !== 'OnDelete' && first !== undefined && hashOf(first) !== hash
+  const isOld = set.spec?.updateStrategy?.type !== 'OnDelete' && first !== undefined && !isUpdated(first, set, hash)
   return { create: pods.length === 0 ? [create] : [], remove: [...over, ...more, ...(isOld ? [first] : [])] }
 }
 
 async function createDaemon(client: Client, set: V1DaemonSet, hash: string): Promise<V1Pod> {
   const { template } = set.spec!
-  const generation = set.metadata.annotations?.['deprecated.daemonset.template.generation']
-  const own = { [HASH]: hash, ...(generation && { 'pod-template-generation': generation }) }
+  const generation = generationOf(set)
+  const own = { [HASH]: hash, ...(generation && { [GENERATION]: generation }) }
   const term = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] }
   const { affinity } = template.spec ?? {}
   const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } }

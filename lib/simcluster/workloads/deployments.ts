@@ -37,8 +37,10 @@ export function addDeployments(app: Operator): void {
         } catch (error) {
           if (isNamespaceEnding(error)) return
           if (isReason(error, 'AlreadyExists')) {
-            if (newSetOf(deployment, await client.live.list(ReplicaSet, { namespace }))) return { requeue: true }
-            // Another template has the same hash.
+            const existing = await client.live.get(ReplicaSet, { namespace, name })
+            const isOwn = existing?.metadata.ownerReferences?.some(({ uid }) => uid === deployment.metadata.uid)
+            if (!existing || (isOwn && newSetOf(deployment, [existing]))) return { requeue: true }
+            // Another template has the same hash, or the ReplicaSet has left this Deployment.
             const collisionCount = (known?.collisionCount ?? 0) + 1
             return void await client.setStatus(Deployment, deployment, { ...known, collisionCount })
           }

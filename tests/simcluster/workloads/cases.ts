@@ -73,10 +73,11 @@ const restate = (spec: object) => ({ client, namespace }: Step) =>
   client.patch(StatefulSet, { namespace, name: 'web' }, { merge: { spec } })
 const daemon = (spec: object) => ({ client, namespace }: Step) =>
   client.patch(DaemonSet, { namespace, name: 'web' }, { merge: { spec } })
-const daemons = ({ client, namespace }: Step) => {
-  const { spec: { replicas: _replicas, ...spec }, ...rest } = web(namespace)
+const daemonsOf = (image: string) => ({ client, namespace }: Step) => {
+  const { spec: { replicas: _replicas, ...spec }, ...rest } = web(namespace, {}, image)
   return client.create(DaemonSet, { ...rest, spec })
 }
+const daemons = daemonsOf('web:1')
 const preferring = (disk: string) => {
   const preference = { matchExpressions: [{ key: 'disk', operator: 'In', values: [disk] }] }
   return { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } }
@@ -255,6 +256,10 @@ export const CASES: Cases = {
   },
   daemon: {
     'it is created': daemons,
+    'its pod fails': async ({ client, namespace, pods }) => {
+      const [pod] = await client.list(Pod, { namespace })
+      pods.fail(`daemon/${pod!.metadata.name}`, { reason: 'Evicted' })
+    },
     'another image': daemon({ template: template('web:2') }),
     'no node': daemon({
       template: { ...template('web:2'), spec: { ...template('web:2').spec, nodeSelector: { disk: 'ssd' } } },
@@ -281,8 +286,8 @@ export const CASES: Cases = {
   'daemon-orphans': {
     'it is created': daemons,
     'it is deleted, and its pod stays': orphan(DaemonSet),
-    'it is created again': daemons,
-    'another image, and nodes that it prefers': daemon({
+    'it is created again, with another image': daemonsOf('web:3'),
+    'a third image, and nodes that it prefers': daemon({
       template: { ...template('web:2'), spec: { ...template('web:2').spec, affinity: preferring('ssd') } },
     }),
     'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
@@ -453,6 +458,11 @@ export const CASES: Cases = {
     'another image': image('web:2'),
     'its ReplicaSets stay': orphan(Deployment),
     'it is created with the first image': create(),
+    'its ReplicaSets leave it': async ({ client, namespace }) => {
+      for (const { metadata } of await client.list(ReplicaSet, { namespace })) {
+        await client.patch(ReplicaSet, { metadata }, { merge: { metadata: { labels: { app: 'other' } } } })
+      }
+    },
   },
   bad: {
     'it is created': create({ replicas: 4 }),

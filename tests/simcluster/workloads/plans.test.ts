@@ -64,9 +64,9 @@ function steps(
 function textOf({ status }: V1Pod): string {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')
   const states = [...status?.initContainerStatuses ?? [], ...status?.containerStatuses ?? []]
-    .map(({ state, restartCount }) => {
-      const what = state?.waiting?.reason ??
-        (state?.running ? 'running' : `${state?.terminated?.reason} ${state?.terminated?.exitCode}`)
+    .map(({ state, restartCount, ready }) => {
+      const ended = `${state?.terminated?.reason} ${state?.terminated?.exitCode}${ready ? ', ready' : ''}`
+      const what = state?.waiting?.reason ?? (state?.running ? 'running' : ended)
       return restartCount > 0 ? `${what} x${restartCount}` : what
     })
   return [status?.phase, ready?.status, ...states, ...(status?.reason ? [status.reason] : [])].join(', ')
@@ -167,7 +167,7 @@ const PODS: readonly PodRow[] = [
     {},
     [
       'Pending, False, PodInitializing, PodInitializing, PodInitializing',
-      'Running, True, Completed 0, running, running',
+      'Running, True, Completed 0, ready, running, running',
     ],
   ],
   ['a gate', pod({ spec: { readinessGates: [{ conditionType: 'x/y' }] } }), {}, [
@@ -343,6 +343,10 @@ test('a Job: its back-off has a limit, restarts of init containers count, and tw
     pod({ status: { phase: 'Succeeded', ...ended }, metadata: { annotations: { [INDEX]: `${at}` } } })
   )
   assert.equal(planned({ completionMode: 'Indexed' }, succeeded).status.completedIndexes, '0,1,3-5')
+  const finalizers = ['batch.kubernetes.io/job-tracking']
+  const success = pod({ status: { phase: 'Succeeded', ...ended }, metadata: { finalizers } })
+  const queue = planned({ completions: undefined, parallelism: 2, backoffLimit: 6 }, [success])
+  assert.equal(queue.status.conditions?.find(({ type }) => type === 'SuccessCriteriaMet')?.status, 'True')
 })
 
 interface DeploymentFacts {
@@ -407,6 +411,10 @@ const ROLLOUTS: readonly (readonly [string, V1Deployment, readonly V1ReplicaSet[
   ['scaled up', deployment({ replicas: 20 }), [set('new', 10, {}, sized(10, 13))], ['new 20']],
   ['scaled up without pods', deployment({ replicas: 2 }), [set('new', 0)], ['new 2']],
   ['scaled to zero', deployment({ replicas: 0 }), [set('new', 10, {}, sized(10, 13))], ['new 0']],
+  ['scaled to zero during a rollout', deployment({ replicas: 0, strategy: { rollingUpdate: { maxSurge: 3 } } }), [
+    set('new', 5, {}, sized(10, 13)),
+    set('old', 8, {}, sized(10, 13)),
+  ], ['new 0', 'old 0']],
   ['scaled during a rollout', deployment({ replicas: 20 }), [
     set('new', 5, { availableReplicas: 0 }, sized(10, 13)),
     set('old', 8, {}, sized(10, 13)),
