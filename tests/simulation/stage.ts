@@ -203,6 +203,11 @@ export class Stage {
     return this.#clusters.of(cluster).admin.client
   }
 
+  /** Returns a connection of an administrator. */
+  connectionTo(cluster: OtherCluster | undefined): Transport {
+    return this.#clusters.of(cluster).server.handle
+  }
+
   get running(): readonly number[] {
     return [...this.#replicas.keys()]
   }
