@@ -11,6 +11,41 @@ keeping('twenty sequential requests share one connection', async (keep) => {
   assert.equal(server.connections(), 1)
 })
 
+keeping('of many requests, 256 reads and 256 writes are sent at a time, beside streams', async (keep) => {
+  const held: (() => void)[] = []
+  let came = Promise.withResolvers<void>()
+  let wanted = 0
+  const server = await keep.servePlain((_, response) => {
+    held.push(() => response.end('ok'))
+    if (held.length === wanted) came.resolve()
+  })
+  const transport = await keep.transportTo(server)
+  const untilHeld = (count: number): Promise<void> => {
+    wanted = count
+    came = Promise.withResolvers()
+    if (held.length === count) came.resolve()
+    return came.promise
+  }
+  const over = AbortSignal.abort(new Error('is over'))
+  await Promise.all(Array.from({ length: 256 }, () => assert.rejects(textOf(transport, { signal: over }), /is over/)))
+  const leaving = new AbortController()
+  const signalOf = (n: number) => n === 256 ? { signal: leaving.signal } : {}
+  const reads = Array.from({ length: 270 }, (_, n) => textOf(transport, { path: '/', ...signalOf(n) }))
+  const writes = Array.from({ length: 260 }, () => textOf(transport, { method: 'POST' }))
+  const left = assert.rejects(reads[256]!, /has left/)
+  await untilHeld(512)
+  const streams = ['?watch=1', '?follow=true'].map((query) => textOf(transport, { path: `/${query}` }))
+  await untilHeld(514)
+  leaving.abort(new Error('has left'))
+  await left
+  for (const answer of held.splice(0)) answer()
+  await untilHeld(13 + 4)
+  transport.close()
+  const results = await Promise.allSettled([...reads, ...writes, ...streams])
+  const failed = results.filter(({ status }) => status === 'rejected').length
+  assert.equal(failed, 1 + 13 + 4)
+})
+
 keeping('method, path, headers and body arrive as they were given', async (keep) => {
   const server = await keep.serveTls((request, response, body) => {
     response.end(JSON.stringify([request.method, request.url, request.headers, body]))

@@ -9,9 +9,11 @@
  * CA and the system's are used.
  */
 import { untilAborted } from '../../async/abort.ts'
+import { Slots } from '../../async/slots.ts'
+import type { Agent } from 'node:http'
 import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { ConfigError, fileMissing, NetworkError } from '../../core/errors.ts'
-import { type HttpRequest, type HttpResponse, isWatch, type Transport } from '../../core/transport.ts'
+import { type HttpRequest, type HttpResponse, isWatch, mayPause, type Transport } from '../../core/transport.ts'
 import { environmentOf, type PartOptions } from '../../observe/environment.ts'
 import type { Log } from '../../observe/log.ts'
 import { thisRuntime } from '../os/this_runtime.ts'
@@ -42,6 +44,13 @@ export interface TransportOptions extends PartOptions {
 
 /** The number of watches with connections of their own, unless the config says something else about HTTP/2. */
 const HTTP1_WATCHES = 16
+
+/**
+ * The number of reads, and of writes, that are sent at a time: each has a connection, whose handshake takes processor
+ * time. By default an API server works on 600 requests at a time. A webhook that reads during a write does not wait for
+ * writes.
+ */
+const AT_ONCE = 256
 
 /** A transport that keeps connections. */
 export type ClosableTransport = Transport & {
@@ -79,6 +88,8 @@ class Connections {
   #sessions: WatchSessions | undefined
   #watches = 0
   readonly #open = new Set<Exchange>()
+  readonly #reads = new Slots(AT_ONCE)
+  readonly #writes = new Slots(AT_ONCE)
   readonly #closed = new AbortController()
   /** How often credentials were found stale. Of many requests refused at once, only the first invalidates them. */
   #generation = 0
@@ -162,30 +173,41 @@ class Connections {
     const watch = isWatch(request.path)
     // Without an await until a watch with its own connection is counted: many may begin in one turn.
     const sessions = watch && this.#sharesWatches() ? await this.#watchSessions() : undefined
+    const slots = mayPause(request.path) ? undefined : request.method === 'GET' ? this.#reads : this.#writes
     for (let isRetry = false;; isRetry = true) {
-      request.signal?.throwIfAborted()
-      this.#closed.signal.throwIfAborted()
-      const material = { ca, cert: credentials.cert, key: credentials.key }
-      const agent = this.#pool.agent(material, tunnel)
+      const waiting = slots?.take(request.signal)
+      if (waiting) await waiting
       const shared = sessions?.isRefused ? undefined : sessions
-      const started: Exchange = new Exchange({
-        request,
-        headers,
-        address: this.#address,
-        agent,
-        sender: shared && ((path, events) => shared.request(path, headers, material, events)),
-        ...this.#limits,
-        onSilence: (sender) => {
-          // If the address moved or a firewall dropped its state, each idle connection would cost a timeout.
-          this.#debug('The server was silent, closing idle connections')
-          if (shared) shared.discard(sender)
-          else this.#pool.discard(agent)
-        },
-        onEnd: () => {
-          this.#open.delete(started)
-          if (watch) this.#watches--
-        },
-      })
+      let agent: Agent
+      let started: Exchange
+      try {
+        request.signal?.throwIfAborted()
+        this.#closed.signal.throwIfAborted()
+        const material = { ca, cert: credentials.cert, key: credentials.key }
+        agent = this.#pool.agent(material, tunnel)
+        started = new Exchange({
+          request,
+          headers,
+          address: this.#address,
+          agent,
+          sender: shared && ((path, events) => shared.request(path, headers, material, events)),
+          ...this.#limits,
+          onSilence: (sender) => {
+            // If the address moved or a firewall dropped its state, each idle connection would cost a timeout.
+            this.#debug('The server was silent, closing idle connections')
+            if (shared) shared.discard(sender)
+            else this.#pool.discard(agent)
+          },
+          onEnd: () => {
+            this.#open.delete(started)
+            slots?.give()
+            if (watch) this.#watches--
+          },
+        })
+      } catch (error) {
+        slots?.give()
+        throw error
+      }
       this.#open.add(started)
       if (watch) this.#watches++
       const result = await started.result
