@@ -172,18 +172,23 @@ export function patchRequest(
 }
 
 /** A change in one of the API's patch formats. */
-export type Patch = { readonly merge: object } | { readonly json: readonly object[] } | { readonly strategic: object }
+export type Patch =
+  | { readonly merge: object; readonly json?: never; readonly strategic?: never }
+  | { readonly json: readonly object[]; readonly merge?: never; readonly strategic?: never }
+  | { readonly strategic: object; readonly merge?: never; readonly json?: never }
 
 /**
  * Returns the type and body of a patch. A `resourceVersion` becomes part of the patched object, so that the server
  * answers a mismatch with Conflict, as for an update. (A `test` operation would fail with Invalid.)
  */
 export function patchBody(patch: Patch, resourceVersion?: string): readonly [PatchType, unknown] {
-  if ('json' in patch) {
+  const names = Object.keys(patch)
+  if (names.length !== 1) throw new TypeError(`Cannot patch by ${names.join(' and ')}: give merge, json or strategic`)
+  if (patch.json) {
     const atVersion = { op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }
     return ['json', resourceVersion === undefined ? patch.json : [...patch.json, atVersion]]
   }
-  const [type, body] = 'merge' in patch ? (['merge', patch.merge] as const) : (['strategic', patch.strategic] as const)
+  const [type, body] = patch.merge ? (['merge', patch.merge] as const) : (['strategic', patch.strategic] as const)
   if (resourceVersion === undefined) return [type, body]
   const { metadata } = body as { readonly metadata?: object }
   return [type, { ...body, metadata: { ...metadata, resourceVersion } }]

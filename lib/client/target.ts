@@ -23,6 +23,12 @@ export interface NamedTarget extends Target, ObjectKey {
 export function targetOf(resource: AnyResource, ref: object, verb: string): NamedTarget {
   const { name, namespace } = keyIn(ref)
   if (!name) throw new TypeError(`Cannot ${verb} ${groupResourceOf(resource)}: the object has no name`)
+  const { kind = resource.kind } = ref as Partial<KubeObject>
+  if (kind !== resource.kind) {
+    throw new TypeError(
+      `Cannot ${verb} ${resource.kind} "${name}": this object is a ${kind}; for one with its name, give its metadata`,
+    )
+  }
   return { resource, name, namespace: namespaceIn(resource, namespace, `${verb} ${resource.kind} "${name}"`) }
 }
 

@@ -143,9 +143,23 @@ export function isExpired(error: unknown): error is ApiError {
   return isReason(error, 'Expired') || isReason(error, 'Gone')
 }
 
+const TERMINAL = Symbol.for('kubeloop.terminal')
+
 /** Thrown by a reconcile when a retry is useless until something changes. It is counted, logged and not retried. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
+
+  constructor(message?: string, options?: ErrorOptions) {
+    super(message, options)
+    Object.defineProperty(this, TERMINAL, { value: true })
+  }
+
+  /** Other libraries have errors with this name, and two copies of this one may be in a process. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return this === TerminalError
+      ? value instanceof Error && TERMINAL in value
+      : Function.prototype[Symbol.hasInstance].call(this, value)
+  }
 }
 
 /** The lease was lost to another holder, or was not renewed in time. The process must end. */

@@ -156,7 +156,8 @@ function controllerOf(
   const { kind } = description.resource
   const name = controllerTitle(description)
   const writer = { name: setup.isOnly ? undefined : `controller "${name}"`, fieldManager }
-  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)
+  const fence = everyReplica ? undefined : manager.fence
+  const clients = clientsOf(clusters, fence, writer)
   const finalizer = finalizerOf(description, operator.name)
   const filter = finalizer === undefined ? eventFilter : setup.loaded.finalizers!.orNeedsCleanup(eventFilter, finalizer)
   const { cache } = clusters.of(cluster)
@@ -167,7 +168,12 @@ function controllerOf(
   const reconcileBy = namespaces
     ? setup.loaded.namespaces!.inSelected(namespaces, description, reconcileAny, clients, () => controller)
     : reconcileAny
-  const reconcile = gate ? gate.reconcile(reconcileBy, (fence) => clientsOf(clusters, fence, writer)) : reconcileBy
+  const reconcileKept = gate ? gate.reconcile(reconcileBy, (fence) => clientsOf(clusters, fence, writer)) : reconcileBy
+  // After a suspension of the process, a run may be due before the timer that ends the term.
+  const reconcile = async (run: Run): Promise<Result> => {
+    fence?.check()
+    return await reconcileKept(run)
+  }
   const sources = (only?: typeof description): Source[] =>
     sourcesOf(only ?? description, { ...setup, clients, finalizer, eventFilter: filter })
   const controller: Controller = new Controller({

@@ -104,6 +104,7 @@ async function once(
   const clients = clientsOf(setup.clusters, everyReplica ? undefined : manager.fence, { name: `task "${name}"` })
   const scope = abortScope(manager.abandon)
   try {
+    if (!everyReplica) manager.fence.check()
     await task(workOf(setup, clients, { signal }, scope))
   } finally {
     scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))

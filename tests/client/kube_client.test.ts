@@ -106,10 +106,27 @@ test('an update without a version and a cached object sends its status, and noth
   assert.deepEqual(await client.update(FOO as ResourceOf<Foo>, unversioned), foo)
 })
 
-test('an option that is undefined is absent, also one that a patch refuses', async () => {
+test('what may be a mistake is refused before a request: no owner, an object of another kind, two patches', async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
-  await client.patch(FOO, REF, { merge: {} }, { owner: undefined } as never)
+  const other = { kind: 'Bar', metadata: REF } as never
+  const refused: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
+    [
+      () => client.create(FOO, { metadata: REF } as never, { owner: undefined } as never),
+      /the owner is undefined; leave it out/,
+    ],
+    [() => client.apply(FOO, { metadata: REF } as never, { owner: undefined } as never), /the owner is undefined/],
+    [() => client.delete(FOO, other), /Cannot delete Foo "a": this object is a Bar; .* give its metadata$/],
+    [() => client.patch(FOO, other, { merge: {} }), /Cannot patch Foo "a": this object is a Bar/],
+    [
+      () => client.patch(FOO, REF, { merge: {}, json: [] } as never),
+      /Cannot patch by merge and json: give merge, json or/,
+    ],
+    [() => client.patch(FOO, REF, {} as never), /Cannot patch by .*: give merge, json or strategic/],
+  ]
+  for (const [call, message] of refused) await assert.rejects(call, message)
+  assert.equal(requests.length, 0)
+  await client.patch(FOO, REF, { merge: {} }, { dryRun: undefined } as never)
   assert.equal(requests.length, 1)
 })
 

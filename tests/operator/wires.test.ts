@@ -832,6 +832,31 @@ test('a failing key whose object is deleted is not logged as working again; a re
   ])
 })
 
+for (const [who, sharding] of [['a leader', {}], ['a holder of buckets', { sharding: { buckets: 2 } }]] as const) {
+  test(`${who} that stood still for longer than its term begins nothing before it ends`, async () => {
+    const began: string[] = []
+    const app = operator({ name: 'x', leaderElection: { namespace: 'default' }, ...sharding })
+    const begins = (name: string) => async (): Promise<void> => void began.push(name)
+    app.controllerFor(ConfigMap, { when: ours }).every('1s').reconcile(begins('run'))
+    if (who === 'a leader') {
+      app.schedule('tick', '* * * * * *', begins('tick'))
+      app.add('again', async ({ sleep }) => {
+        await sleep('1s')
+        throw new Error('is started again')
+      })
+      app.add('task', begins('task'))
+    }
+    const { clock, ahead, skip } = skippingClock()
+    await using s = await starting(app, { clock, ahead })
+    await create(s.client, 'a')
+    await clock.advance(60_500)
+    const before = new Set(began.splice(0))
+    skip(60_000)
+    await clock.advance(1000)
+    assert.deepEqual([before.has('run'), began], [true, []])
+  })
+}
+
 for (const end of ['a lost lease', 'a stop'] as const) {
   test(`${end}: the failures that it causes announce no retry`, async () => {
     // A callback that does not end leaves time between the fall of the fence and the stop.
@@ -862,7 +887,7 @@ for (const end of ['a lost lease', 'a stop'] as const) {
     }))
     const late = 'retried after the next start'
     assert.deepEqual(Object.fromEntries(ends), {
-      before: 'retry …',
+      before: end === 'a stop' ? 'retry …' : late,
       waits: late,
       writes: late,
       ...(end === 'a stop' ? { fails: late } : {}),

@@ -11,7 +11,7 @@ keeping('twenty sequential requests share one connection', async (keep) => {
   assert.equal(server.connections(), 1)
 })
 
-keeping('of many requests, 256 reads and 256 writes are sent at a time, beside streams', async (keep) => {
+keeping('of many requests, 128 reads and 128 writes are sent at a time, beside streams', async (keep) => {
   const held: (() => void)[] = []
   let came = Promise.withResolvers<void>()
   let wanted = 0
@@ -27,15 +27,15 @@ keeping('of many requests, 256 reads and 256 writes are sent at a time, beside s
     return came.promise
   }
   const over = AbortSignal.abort(new Error('is over'))
-  await Promise.all(Array.from({ length: 256 }, () => assert.rejects(textOf(transport, { signal: over }), /is over/)))
+  await Promise.all(Array.from({ length: 128 }, () => assert.rejects(textOf(transport, { signal: over }), /is over/)))
   const leaving = new AbortController()
-  const signalOf = (n: number) => n === 256 ? { signal: leaving.signal } : {}
-  const reads = Array.from({ length: 270 }, (_, n) => textOf(transport, { path: '/', ...signalOf(n) }))
-  const writes = Array.from({ length: 260 }, () => textOf(transport, { method: 'POST' }))
-  const left = assert.rejects(reads[256]!, /has left/)
-  await untilHeld(512)
+  const signalOf = (n: number) => n === 128 ? { signal: leaving.signal } : {}
+  const reads = Array.from({ length: 142 }, (_, n) => textOf(transport, { path: '/', ...signalOf(n) }))
+  const writes = Array.from({ length: 132 }, () => textOf(transport, { method: 'POST' }))
+  const left = assert.rejects(reads[128]!, /has left/)
+  await untilHeld(256)
   const streams = ['?watch=1', '?follow=true'].map((query) => textOf(transport, { path: `/${query}` }))
-  await untilHeld(514)
+  await untilHeld(258)
   leaving.abort(new Error('has left'))
   await left
   for (const answer of held.splice(0)) answer()

@@ -46,11 +46,10 @@ export interface TransportOptions extends PartOptions {
 const HTTP1_WATCHES = 16
 
 /**
- * The number of reads, and of writes, that are sent at a time: each has a connection, whose handshake takes processor
- * time. By default an API server works on 600 requests at a time. A webhook that reads during a write does not wait for
- * writes.
+ * The number of reads, and of writes, that are sent at a time: each has a connection, and the handshakes of hundreds
+ * keep a process busy for seconds. A webhook that reads during a write does not wait for writes.
  */
-const AT_ONCE = 256
+const AT_ONCE = 128
 
 /** A transport that keeps connections. */
 export type ClosableTransport = Transport & {
