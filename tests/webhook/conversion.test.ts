@@ -7,6 +7,7 @@ import * as z from 'zod'
 import { nextTurn, systemClock, turnBudgetOf } from '../../lib/async/clock.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
 import { conversionHandler, convertObjects } from '../../lib/webhook/conversion/conversion.ts'
+import { completed } from '../../lib/webhook/conversion/pruned_objects.ts'
 import { alpha, type Answer, converter, fromAlpha, metadata, sites, V1, V1ALPHA1, V1BETA1 } from './sites.ts'
 import { tries } from '../tools/fuzz.ts'
 
@@ -241,6 +242,51 @@ test('an object without a spec is converted to versions that need none', async (
   await assert.rejects(losing, /it returned no spec/)
   const needing = handler(({ spec }) => ({ spec }), version('v2', spec))
   await assert.rejects(convertObjects(needing, [bare], 'example.com/v2'), /it returned no spec/)
+})
+
+test('an object without required fields, as the server makes one for an apply, is converted with empty ones', async () => {
+  const converted = async (object: object, desired: string): Promise<unknown> => {
+    const { convert, thrown } = converter()
+    const answer = await convert([object], desired)
+    assert.deepEqual([thrown, message(answer)], [[], undefined])
+    return specs(answer)[0]
+  }
+  const { spec: _spec, ...bare } = hub('a', {})
+  assert.deepEqual(await converted(bare, V1ALPHA1), { hostname: '', tls: false })
+  assert.deepEqual(await converted({ ...bare, apiVersion: V1ALPHA1 }, V1), { hosts: [''], tls: { mode: 'off' } })
+  assert.deepEqual(await converted(hub('a', { tls: { mode: 'on', secretName: 's' } }), V1BETA1), {
+    host: '',
+    secret: 's',
+  })
+  // A failure for another reason is that of the object itself.
+  const failing = await converter().convert([alpha('a', { fail: 'no such zone' })], V1)
+  assertFailure(failing, /failed: no such zone$/, true)
+})
+
+test('required fields that are missing are empty, at any depth, and nothing else is added', () => {
+  const text = { type: 'string' }
+  const item = {
+    type: 'object',
+    required: ['n', 'kind', 'any', 'ref', 'list', 'map', 'on', 'none'],
+    properties: {
+      n: { type: 'integer', minimum: 2 },
+      kind: { type: 'string', enum: ['a', 'b'] },
+      ref: { type: 'object', required: ['name'], properties: { name: text, other: text } },
+      list: { type: 'array', items: text },
+      map: { type: 'object', additionalProperties: text },
+      on: { type: 'boolean' },
+      none: { type: 'string', nullable: true },
+      other: text,
+    },
+  }
+  const empty = { n: 2, kind: 'a', any: {}, ref: { name: '' }, list: [], map: {}, on: false, none: null }
+  const schema = {
+    type: 'object',
+    properties: { items: { type: 'array', items: item }, by: { type: 'object', additionalProperties: item } },
+  }
+  const whole = { items: [empty], by: { x: empty } }
+  assert.deepEqual(completed(schema, { items: [{ kind: 'a' }], by: { x: {} } }), whole)
+  assert.equal(completed(schema, whole), whole)
 })
 
 test('a constant of the user is not changed, and unknown fields stay for the server to prune', async () => {

@@ -191,6 +191,19 @@ test('real: from one version to two with a conversion', { skip: noPlane, timeout
     const shown = await kubectl('get', 'sites.v1alpha1.web.example.dev', 'c', '-o', 'jsonpath={.apiVersion} {.spec}')
     assert.equal(shown, 'web.example.dev/v1alpha1 {"hostname":"c.dev","tls":false}')
 
+    // One manager that applies in both versions: the server converts what is left without its fields.
+    for (
+      const [resource, spec] of [[SiteV1alpha1, { hostname: 'x' }], [Site, { hosts: ['y'] }], [SiteV1alpha1, {
+        hostname: 'z',
+      }]] as const
+    ) {
+      const type = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind }
+      const object = { ...type, metadata: { namespace: 'default', name: 'applied' }, spec }
+      await api.patch(at(resource, 'applied'), 'apply', object, { fieldManager: 'both', force: true })
+    }
+    assert.deepEqual(specOf(await api.get(at(Site, 'applied'))), { hosts: ['z'], tls: { mode: 'off' } })
+    await api.delete(at(Site, 'applied'), {})
+
     // The error that a client sees.
     await assert.rejects(create(SiteV1alpha1, 'bad', { hostname: 'x', fail: 'no such zone' }), {
       message: 'Cannot create Site "default/bad": conversion webhook for web.example.dev/v1alpha1, Kind=Site failed: ' +

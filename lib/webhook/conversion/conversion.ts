@@ -14,6 +14,7 @@ import { apiVersionOf, type DefinedResource } from '../../core/resource.ts'
 import type { TurnBudget } from '../../async/clock.ts'
 import type { ConversionDescription } from '../../schema/conversions.ts'
 import type { WebhookHandler, WebhookResponse } from '../common/handler.ts'
+import { completed } from './pruned_objects.ts'
 
 /** The path of conversions: that of controller-runtime. */
 export const CONVERT_PATH = '/convert'
@@ -158,14 +159,32 @@ function convertOne(kinds: Kinds, object: unknown, desired: string, at: number):
     const known = [kind.hub.version, ...kind.spokes.keys()].join(', ')
     throw new TypeError(`${cannot}: this operator has no version ${wanted} of ${name}; it has ${known}`)
   }
-  let current = withVersionDefaults(from?.from ?? kind.hub, object as KubeObject)
-  if (from) current = step(from, 'up', current, cannot)
-  if (to) current = step(to, 'down', current, cannot)
+  const convert = (source: KubeObject): KubeObject => {
+    const current = from ? step(from, 'up', source, cannot) : source
+    return to ? step(to, 'down', current, cannot) : current
+  }
+  const source = from?.from ?? kind.hub
+  const current = convertWhole(convert, schemaOf(source), withVersionDefaults(source, object as KubeObject))
   try {
     return stringifyExact(current, cannot.replace(/^Cannot /, ''), object as KubeObject)
   } catch (error) {
     const text = messageOf(error)
     throw text.startsWith(cannot) ? error : new TypeError(`${cannot}: ${text}`, { cause: error })
+  }
+}
+
+/** Converts an object; if that fails and it lacks required fields, with empty ones. */
+function convertWhole(convert: (object: KubeObject) => KubeObject, schema: object, object: KubeObject): KubeObject {
+  try {
+    return convert(object)
+  } catch (error) {
+    const whole = completed(schema, object)
+    if (whole === object) throw error
+    try {
+      return convert(withDefaults(schema, whole) as KubeObject)
+    } catch {
+      throw error
+    }
   }
 }
 

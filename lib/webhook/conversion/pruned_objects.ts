@@ -1,0 +1,56 @@
+/**
+ * Completes objects from which the API server has removed fields. When a manager applies an object in another version
+ * than before, the server removes what that manager applied, and converts what is left, perhaps without a spec.
+ *
+ * @see https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.3.0/merge/update.go (`prune`)
+ */
+import { isFields, setField } from '../../core/clone.ts'
+
+/** The keywords of a structural schema that say what an object must have. */
+interface RequiringSchema {
+  readonly type?: string
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, RequiringSchema>>
+  readonly additionalProperties?: unknown
+  readonly items?: RequiringSchema
+  readonly enum?: readonly unknown[]
+  readonly minimum?: number
+  readonly nullable?: boolean
+}
+
+/**
+ * Returns a value with the required fields that it lacks: empty ones, as a type of Go has. The same value if it lacks
+ * none.
+ */
+export function completed(schema: RequiringSchema, value: unknown): unknown {
+  const { properties = {}, additionalProperties, items, required = [] } = schema
+  if (Array.isArray(value)) return items ? changed(value, (each) => completed(items, each)) : value
+  if (!isFields(value)) return value
+  let whole: Record<string, unknown> | undefined
+  for (const name of new Set([...required, ...Object.keys(value)])) {
+    const field = Object.hasOwn(properties, name)
+      ? properties[name]!
+      : isFields(additionalProperties)
+      ? additionalProperties
+      : {}
+    const before = Object.hasOwn(value, name) ? value[name] : undefined
+    const after = before === undefined && required.includes(name) ? emptyOf(field) : completed(field, before)
+    if (after !== before) setField(whole ??= { ...value }, name, after)
+  }
+  return whole ?? value
+}
+
+function changed(list: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
+  const changed = list.map(change)
+  return changed.some((each, at) => each !== list[at]) ? changed : list
+}
+
+function emptyOf(schema: RequiringSchema): unknown {
+  const { type, minimum = 0, nullable } = schema
+  if (nullable) return null
+  if (schema.enum) return schema.enum[0]
+  if (type === 'string') return ''
+  if (type === 'integer' || type === 'number') return minimum
+  if (type === 'boolean') return false
+  return type === 'array' ? [] : completed(schema, {})
+}
