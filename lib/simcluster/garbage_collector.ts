@@ -39,6 +39,13 @@ export interface GarbageCollectorOptions {
 /** Kinds that are not watched: Events own nothing, expire by age, and are numerous. */
 const IGNORED = new Set(['Event'])
 
+/**
+ * How often a key is deleted within a second. An operator whose watch is late makes an object again as soon as it is
+ * deleted: without a limit, the two would go on until the watch has caught up, and time would not pass meanwhile.
+ */
+const MAX_DELETES = 10
+const DELETES_MS = 1000
+
 /** Back-off of failed discovery. */
 const RETRY = { baseMs: 1000, maxMs: 60_000 }
 
@@ -59,6 +66,9 @@ export class GarbageCollector implements Runnable {
   readonly #dependents = new Map<string, Set<string>>()
   /** Sources of the controller that are not in sync yet. */
   readonly #starting = new Set<Promise<void>>()
+  /** How often keys were deleted since then. */
+  readonly #deletes = new Map<string, number>()
+  #deletesMs = 0
   /** Opened to request another discovery of kinds. */
   #rescan = new Latch()
   #scanning = false
@@ -197,6 +207,7 @@ export class GarbageCollector implements Runnable {
         // The owner may be gone before a watch delivers it: then no event tells of that.
         return { requeue: owners.some(({ isSeen }) => !isSeen) }
       case 'delete':
+        if (!this.#mayDelete(key)) return { requeueAfter: DELETES_MS }
         if (step.unblock) {
           await this.#editOwners(found, (all) => all.map((each) => ({ ...each, blockOwnerDeletion: false })))
         }
@@ -209,6 +220,17 @@ export class GarbageCollector implements Runnable {
         }
         return void await this.#edit(found, (draft) => void finalizers.remove(draft, step.finalizer))
     }
+  }
+
+  #mayDelete(key: string): boolean {
+    const nowMs = this.#options.clock.monotonic()
+    if (nowMs - this.#deletesMs >= DELETES_MS) {
+      this.#deletesMs = nowMs
+      this.#deletes.clear()
+    }
+    const count = (this.#deletes.get(key) ?? 0) + 1
+    if (count <= MAX_DELETES) this.#deletes.set(key, count)
+    return count <= MAX_DELETES
   }
 
   /**

@@ -190,3 +190,25 @@ for (const fault of [{ lag: '10s' }, { lag: '10s', skip: 1 }, { repeat: true }, 
     assert.ok(w.clock.pending <= pending, 'nothing is renewed any more')
   })
 }
+
+const late: readonly (readonly [string, (w: World) => void])[] = [
+  ['has a lag', (w) => w.fault({ verb: 'watch', resource: ConfigMap, lag: '10s' })],
+  ['is dropped', (w) => {
+    w.fault({ verb: 'watch', resource: ConfigMap, drop: 'request' })
+    w.closeWatches()
+  }],
+]
+for (const [how, begin] of late) {
+  test(`an owner is deleted while its watch ${how}: its object stays away in the end, and the world comes to rest`, async () => {
+    const { app } = copying()
+    await using w = await world(app, { log: silent })
+    await w.client.create(ConfigMap, map('a', 'x'))
+    await w.settle()
+    begin(w)
+    await w.client.delete(ConfigMap, ref('a'))
+    await w.settle()
+    assert.notEqual(await copied(w, 'a'), undefined)
+    await w.advance('5m')
+    assert.equal(await copied(w, 'a'), undefined)
+  })
+}
