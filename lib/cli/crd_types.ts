@@ -231,7 +231,7 @@ function keepsUnknown({ additionalProperties, 'x-kubernetes-preserve-unknown-fie
 }
 
 function parenthesised(type: string): string {
-  return / \| /.test(type) && !type.startsWith('{') ? `(${type})` : type
+  return /^readonly | \| /.test(type) && !type.startsWith('{') ? `(${type})` : type
 }
 
 function keyText(name: string): string {

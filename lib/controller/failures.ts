@@ -197,7 +197,8 @@ export class FailureLog {
       group.named.add(key)
       return true
     }
-    if (!group.named.has(key) && group.more.size < MAX_KEYS) {
+    // A key that fails again is the last one.
+    if (!group.named.has(key) && (group.more.delete(key) || group.more.size < MAX_KEYS)) {
       group.more.add(key)
       group.message = message
       this.#stopTimer ??= this.#clock.after(this.#beganMs + WITHIN_MS - nowMs, () => this.#endPeriod())

@@ -6,10 +6,12 @@ import { copyMarks } from './partial.ts'
 type Atom = string | number | boolean | bigint | symbol | null | undefined | ((...args: never[]) => unknown)
 
 /** `T` with every field readonly, at any depth. Objects of the cache are shared and must not be changed. */
-export type DeepReadonly<T> = T extends Atom ? T : { readonly [K in keyof T]: DeepReadonly<T[K]> }
+export type DeepReadonly<T> = unknown extends T ? T
+  : T extends Atom ? T
+  : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
 /** The opposite of {@link DeepReadonly}: what {@link draft} returns. */
-export type Draft<T> = T extends Atom ? T : { -readonly [K in keyof T]: Draft<T[K]> }
+export type Draft<T> = unknown extends T ? T : T extends Atom ? T : { -readonly [K in keyof T]: Draft<T[K]> }
 
 /** One entry of `metadata.ownerReferences`. */
 export interface OwnerReference {

@@ -54,11 +54,18 @@ export function formatLabels(labels: string | Labels | LabelSelector): string {
   return text
 }
 
-/** Does not validate: the parser refuses an invalid expression. */
+const OPERATORS: Readonly<Record<string, string>> = { In: ' in ', NotIn: ' notin ', Exists: '', DoesNotExist: '!' }
+
 function expressionText({ key, operator, values = [] }: LabelExpression): string {
   checkLabel('Cannot select by', key, ...values)
-  if (values.length > 0) return `${key} ${operator.toLowerCase()} (${values.join(',')})`
-  return operator === 'Exists' ? key : operator === 'DoesNotExist' ? `!${key}` : `${key} ${operator.toLowerCase()} `
+  const sign = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator]! : undefined
+  if (sign === undefined || sign.length > 1 !== values.length > 0) {
+    throw new TypeError(
+      `Cannot select by label "${key}": its operator is ${JSON.stringify(operator)}, with ${values.length} values; ` +
+        'In and NotIn have values, Exists and DoesNotExist have none',
+    )
+  }
+  return values.length > 0 ? `${key}${sign}(${values.join(',')})` : `${sign}${key}`
 }
 
 function equalities(labels: Labels): string {

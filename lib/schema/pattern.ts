@@ -3,8 +3,7 @@
  *
  * The API server compiles a CRD's `pattern` with Go's regexp package, which has no lookaround and no backreferences,
  * and writes some escapes differently. Differences remain: beyond ASCII in what `.`, `\s` and case folding match;
- * within ASCII, `.` matches \r and `\s` does not match \v. The server itself refuses counts above 1000 and unknown
- * scripts and categories.
+ * within ASCII, `.` matches \r and `\s` does not match \v. The server itself refuses unknown scripts and categories.
  *
  * @see https://github.com/google/re2/wiki/Syntax
  */
@@ -18,6 +17,9 @@ const ESCAPE = String.raw`\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|0\d|k<|[^
 const UNICODE_ESCAPE = String
   .raw`\\(?:u\{[\da-fA-F]+\}|u[dD][89abAB]..\\u[dD][c-fC-F]..|[pP]\{[^}]*\})|${ESCAPE}`
 const CLASS = String.raw`\[(\^?)((?:\\[^]|[^\]\\])*)\]`
+const COUNT = String.raw`\{\d+(?:,\d*)?\}`
+/** The maximum of RE2. */
+const MAX_COUNT = 1000
 const GROUP = String.raw`\(\?(?:<([A-Za-z_]\w*)>|[ims]*(?:-[ims]+)?:)?`
 
 /** Returns the pattern of an expression; flags become `(?ims)`. */
@@ -27,11 +29,15 @@ export function toRe2({ flags, source }: RegExp, refuse: Refuse): string {
   const isUnicode = flags.includes('u')
   if ((isUnicode ? /[\ud800-\udfff]/u : /[\ud800-\udfff]/).test(source)) refuse(HALF_PAIR)
   const escape = isUnicode ? UNICODE_ESCAPE : ESCAPE
-  const part = new RegExp(`${escape}|${CLASS}|${GROUP}`, 'gu')
+  const part = new RegExp(`${escape}|${CLASS}|${COUNT}|${GROUP}`, 'gu')
   const item = new RegExp(`(${escape}|[^])(?:-(${escape}|[^]))?`, 'gu')
   const kept = flags.replace(/[^ims]/g, '')
   const pattern = source.replace(part, (text, hat?: string, items?: string, name?: string, at = 0) => {
     if (text[0] === '\\') return escapeOf(text, refuse)
+    if (text[0] === '{') {
+      const isLarge = text.match(/\d+/g)!.some((count) => Number(count) > MAX_COUNT)
+      return isLarge ? refuse(`a regular expression with a count above ${MAX_COUNT}`) : text
+    }
     if (items !== undefined) return classOf(hat!, items, item, refuse)
     if (text !== '(?') return name ? `(?P<${name}>` : text
     const looks = /^\(\?<?[=!]/.test(source.slice(at))

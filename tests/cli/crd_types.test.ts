@@ -46,6 +46,7 @@ spec:
               note: { type: string, nullable: true }
               labels: { type: object, additionalProperties: { type: string } }
               modes: { type: array, items: { type: string, enum: [a, b] } }
+              rows: { type: array, items: { type: array, items: { type: string } } }
               parts:
                 type: array
                 items: { type: object, required: [name], properties: { name: { type: string }, "with-dash": { type: boolean } } }

@@ -205,6 +205,7 @@ test('new writes an operator and its tests, and overwrites no file', () =>
     assert.throws(() => statSync(path('other.ts')), { code: 'ENOENT' })
     assert.equal(readFileSync(path('other.test.ts'), 'utf8'), 'mine')
     await assert.rejects(make('operator.js'), /an operator is a TypeScript file/)
+    for (const odd of ['my op.ts', "o'p.ts", 'a$b.ts']) await assert.rejects(make(odd), /use letters, digits, "\."/)
   }))
 
 const CONFIGURATIONS = ['package.json', 'tsconfig.json', 'deno.json']

@@ -257,8 +257,9 @@ test('keys that fail for one reason have no more than five lines in a period, an
   for (let attempt = 1; attempt <= 10; attempt++) for (const key of ['default/a', 'default/b']) fails(key, attempt)
   assert.equal(lines.length, 5, lines.join('\n'))
   for (let at = 0; at < 10_010; at++) fails(`default/more-${at}`, 1)
+  fails('default/more-7', 2)
   failures.stop()
-  const last = '10000 more keys of Pod failed for the same reason, the last one "default/more-9999": broken'
+  const last = '10000 more keys of Pod failed for the same reason, the last one "default/more-7": broken'
   assert.deepEqual(lines.slice(5), [`error ${last}`])
 })
 

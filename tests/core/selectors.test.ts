@@ -157,20 +157,21 @@ const REFUSED: readonly (readonly [object, RegExp])[] = [
   [[], /^TypeError: Cannot select by labels: they must/],
   [new Map([['a', 'b']]), /^TypeError: Cannot select by labels: they must/],
   [{ matchLabel: { a: 'b' } }, /^TypeError: Cannot select by the label "matchLabel": a value is text/],
-  [
-    { matchExpressions: [{ key: 'a', operator: 'Equals', values: ['b'] }] },
-    /^TypeError: Cannot read label selector "a equals \(b\)": found "equals" where =, ==, !=, in, notin, > or < was expected$/,
-  ],
-  [
-    { matchExpressions: [{ key: 'a', operator: 'In' }] },
-    /^TypeError: Cannot read label selector "a in ": found the end where \( was expected$/,
-  ],
-  [
-    { matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }, { key: 'b', operator: 'Exists' }] },
-    /"a notin ,b": found "," where \( was expected$/,
-  ],
-  [{ matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] }, /found "exists" where /],
-  [{ matchExpressions: [{ key: 'a', operator: 'DoesNotExist', values: ['b'] }] }, /found "doesnotexist" where /],
+  ...[
+    ['Equals', ['b']],
+    ['', undefined],
+    ['in', ['b']],
+    ['constructor', undefined],
+    ['In', undefined],
+    ['NotIn', []],
+    ['Exists', ['b']],
+    ['DoesNotExist', ['b']],
+  ].map(([operator, values]) =>
+    [
+      { matchExpressions: [{ key: 'a', operator, values }] },
+      new RegExp(`label "a": its operator is "${operator}", with ${values?.length ?? 0} values; In and NotIn have`),
+    ] as const
+  ),
   [{ matchExpressions: [{ key: 'a b', operator: 'Exists' }] }, /"a b": a name has 1 to 63/],
   [{ matchExpressions: [{ key: 'a', operator: 'In', values: ['b', 'c)'] }] }, /"a": a value is text of at most 63/],
 ]

@@ -71,6 +71,8 @@ for (const [index, [regex, pattern]] of translated.entries()) {
 
 const refused: readonly (readonly [RegExp, RegExp])[] = [
   [/(?=a)/, /with lookaround/],
+  [/a{1,1001}/, /with a count above 1000/],
+  [/a{1001}/, /with a count above 1000/],
   [/(?!a)/, /with lookaround/],
   [/(?<=a)/, /with lookaround/],
   [/(?<!a)/, /with lookaround/],

@@ -133,6 +133,9 @@ export async function newOperator(file: string, options: NewOptions): Promise<vo
   if (!match || /\.(test|d)\.ts$/.test(file)) {
     throw new Error(`Cannot write ${file}: an operator is a TypeScript file, as in "kubeloop new operator.ts"`)
   }
+  if (/[^\p{L}\p{N}\\/:._-]/u.test(file)) {
+    throw new Error(`Cannot write "${file}": scripts and the Dockerfile name it; use letters, digits, ".", "_" and "-"`)
+  }
   const testFile = `${match[1]}.test.ts`
   await refuseExisting([file, testFile])
   const [operator, tests] = await Promise.all([sampleOperator(), sampleTest(fileName(file))])
