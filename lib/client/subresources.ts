@@ -18,7 +18,7 @@ export interface TokenRequest {
 }
 
 /** @internal */
-interface TokenRequestSpec {
+export interface TokenRequestSpec {
   /** The audiences that accept the token. Default: the API server. */
   readonly audiences?: readonly string[]
   /** Its lifetime in seconds, at least 600; the server may change it. Default: 3600. */
@@ -43,7 +43,7 @@ interface Known {
   }
 }
 
-interface EvictionOptions {
+export interface EvictionOptions {
   readonly gracePeriodSeconds?: number
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
 }

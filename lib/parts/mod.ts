@@ -66,7 +66,15 @@ export type {
   WatchQuery,
   WriteQuery,
 } from '../client/requests.ts'
-export type { SubresourceAnswer, SubresourceBody, SubresourceName } from '../client/subresources.ts'
+export type {
+  EvictionOptions,
+  SubresourceAnswer,
+  SubresourceBody,
+  SubresourceName,
+  TokenRequestSpec,
+} from '../client/subresources.ts'
+export type { NamespacedClient } from '../client/wrappers.ts'
+export type { Condition, Conditioned } from '../core/conditions.ts'
 export type { ExecOptions, ExecResult } from '../runtime/os/exec.ts'
 export type { ClosableTransport, TransportOptions } from '../runtime/net/transport.ts'
 export type { SelectionOptions } from '../cache/cache_options.ts'
