@@ -36,6 +36,7 @@ function site(
     version?: string
     cluster?: boolean
     deprecated?: boolean
+    served?: boolean
     status?: z.ZodType
     shortNames?: string[]
   } = {},
@@ -561,7 +562,24 @@ test('every served version is waited for', async () => {
   ])
   const old = setup()
   await installCrds([site({}, { deprecated: true })], old.dependencies, never)
+  assert.equal(old.network.requests.at(-1)!.quiet, true, 'the warning is not of a request of the user')
   assert.equal(old.network.take().at(-1), 'GET /apis/example.com/v1/sites', 'no other version could be asked')
+})
+
+test('a kind is served when one object is read', async () => {
+  const { dependencies, network, create } = await installed()
+  for (const name of ['a', 'b']) await create(name, { size: 1 })
+  await installCrds([zoned], dependencies, never)
+  assert.deepEqual(network.take().filter((line) => OF_SITES.test(line)), [`GET ${SITES}`])
+})
+
+test('a replica that does not lead serves no version that its own definition does not serve', async () => {
+  const { dependencies, network } = await installed([
+    site({ size: z.int().max(10) }, { served: false }),
+    site({ size: z.int().max(10) }, { version: 'v2' }),
+  ])
+  await createCrds([wide, site({ size: z.int().max(10) }, { version: 'v2', served: false })], dependencies, never)
+  assert.deepEqual(writes(network), [`PUT ${CRD_PATH}/sites.example.com`])
 })
 
 test('verify fails without a CRD that fits, and changes nothing', async () => {

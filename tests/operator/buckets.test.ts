@@ -789,7 +789,7 @@ test('a run has the signals of its run and of its bucket, and none begins in a b
   assert.deepEqual([seen.length, main === west], [3, false])
 })
 
-test('a key that was deleted is queued when its bucket is taken, unless it was created again', async () => {
+test('a key that was deleted is queued when its bucket is taken, unless it was created again; others while it is open', async () => {
   const bucket: Bucket = { phase: 'held', isOpen: false, running: 0, fence: undefined, stop: new AbortController() }
   const description = stage().describe('a').description.controllers[0]!
   const gate = new Gate(description, [bucket], { clock: restingClock() }, () => {})
@@ -801,8 +801,8 @@ test('a key that was deleted is queued when its bucket is taken, unless it was c
     ...{ name: 'of maps', idle: false, warms: true, missing: ['kinds'], failing: [{}] as never },
     start: (sink: Sink) => Promise.resolve(void (inner = sink)),
   }
-  const empty = { name: 'of none', start: () => Promise.resolve() }
-  gate.guards({ watch: (each: Source) => each.start(into, starting.controller.signal) } as never, () => [empty])
+  const filling = { name: 'of y', start: (sink: Sink) => Promise.resolve(sink.add('y')) }
+  gate.guards({ watch: (each: Source) => each.start(into, starting.controller.signal) } as never, () => [filling])
   const [guarded] = gate.guarded([source])
   await guarded!.start(into, starting.controller.signal)
   const { idle, warms, missing, failing } = guarded!
@@ -810,11 +810,11 @@ test('a key that was deleted is queued when its bucket is taken, unless it was c
   const object = { metadata: ref('x') } as never
   inner.sees!({ kind: 'deleted', object, stale: false })
   inner.add(ref('x'))
-  bucket.isOpen = true
-  for (const expected of [['default/x'], []]) {
+  for (const [isOpen, expected] of [[false, ['default/x']], [true, ['default/x', 'y']], [true, ['y']]] as const) {
+    bucket.isOpen = isOpen
     await gate.fill(new Set([bucket]), starting.controller.signal)
     assert.deepEqual([added.splice(0), starting.listeners()], [expected, 0])
-    inner.sees!({ kind: 'added', object, initial: false })
+    if (isOpen) inner.sees!({ kind: 'added', object, initial: false })
   }
 })
 
