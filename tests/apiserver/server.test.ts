@@ -60,7 +60,7 @@ test('managers of one second are in the order of operation and name', async () =
     await must(server, 'PATCH', `${MAPS}/a?fieldManager=${manager}`, { data: { [manager]: 'v' } })
   }
   const headers = { 'content-type': 'application/apply-patch+yaml' }
-  const { body } = await send(server, 'PATCH', `${MAPS}/a?fieldManager=d`, { ...map('a') as Body, data: {} }, {
+  const { body } = await send(server, 'PATCH', `${MAPS}/a?fieldManager=d`, { ...map('a') as Body, data: { d: 'v' } }, {
     headers,
   })
   const names = body.metadata.managedFields.map(({ manager }: Body) => manager)

@@ -231,12 +231,11 @@ for (
     let watches = 0
     let release!: () => void
     const late = new Promise<void>((resolve) => (release = resolve))
-    const { clock, server, b } = await pair(
+    const { clock, b } = await pair(
       {},
       where((request) => isWatch(request) && (watches++ === 0 || next !== undefined), async () => {
         if (watches > 1) return next!()
-        const object = { ...await leaseOn(server), metadata: { name: 'lock', resourceVersion: '99' } }
-        const response = answer(200, { type: 'DELETED', object })
+        const response = answer(200, { type: 'DELETED', object: { metadata: { name: 'lock', resourceVersion: '99' } } })
         const body = async function* () {
           await late
           yield* response.body
@@ -246,7 +245,7 @@ for (
       }),
     )
     await clock.advance(200_000)
-    b.network.take()
+    assert.equal(b.network.take().filter((each) => each === WATCH).length, 2)
     release()
     await clock.advance(10_000)
     assert.deepEqual(b.network.take(), asked)
