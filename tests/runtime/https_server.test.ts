@@ -539,20 +539,32 @@ function headers(...pairs: readonly (readonly [string, string])[]): Buffer {
 }
 
 // On Deno 2.9.6 an HTTP/2 server ends within twenty of these: https://github.com/denoland/deno/issues/36788
-test('clients that only close their connection are not reported', async () => {
+test('clients that only close their connection are not reported, and closed sessions are forgotten', async () => {
   const codes: unknown[] = []
   let server!: EventEmitter
+  let sessions: ReadonlySet<unknown> | undefined
+  const closeServer: typeof SERVER_PARTS.closeServer = (...parts) => {
+    sessions = parts[2][0]
+    return SERVER_PARTS.closeServer(...parts)
+  }
   const listen: typeof SERVER_PARTS.listen = (each, ...place) => SERVER_PARTS.listen(server = each, ...place)
   const handle = () => Promise.resolve(text(200, ''))
   const served = await serveTls({
     ...{ port: 0, ...first, maxBodyBytes: 1, handle, onError: () => {}, refuseBody: (why) => text(413, why) },
     onClientError: ({ code }) => codes.push(code),
-  }, { ...SERVER_PARTS, listen })
+  }, { ...SERVER_PARTS, listen, closeServer })
   for (const code of ['ECONNRESET', 'EPIPE', 'HPE_INVALID_METHOD']) {
     server.emit('sessionError', Object.assign(new Error(code), { code }))
   }
+  if (!noHttp2) {
+    const opened = once(server, 'session')
+    const client = openSession(served.port)
+    const [session] = await opened as [EventEmitter]
+    client.destroy()
+    await once(session, 'close')
+  }
   await served.close()
-  assert.deepEqual(codes, ['HPE_INVALID_METHOD'])
+  assert.deepEqual([codes, sessions?.size], [['HPE_INVALID_METHOD'], 0])
 })
 
 test('a client that goes on after its GOAWAY ends alone: the server stays', () =>
