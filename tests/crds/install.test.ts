@@ -236,6 +236,8 @@ test('a missing version is added by any replica, with the schema of the stored o
     [true, true],
     'one that is switched off is served again',
   )
+  await createCrds([wide], dependencies, never)
+  assert.deepEqual((await stored()).spec.versions.map(({ served }) => served), [true, true], 'that of another release')
 
   await installCrds(both, dependencies, never)
   assert.deepEqual((await stored()).spec.versions.map(({ name, storage }) => [name, storage]), [['v2', true], [
@@ -320,6 +322,13 @@ test('a version that goes is warned of if objects were written in it: the API se
   await other.api.create({ resource: next, ...metadata }, { metadata, spec: { size: 3 } }, {})
   await installCrds([next], other.dependencies, never)
   assert.deepEqual(other.lines.filter((line) => line.startsWith('warn')), [])
+  // The stored version is not served, so the objects are read in another one.
+  const hidden = await installed([old, next])
+  await hidden.create('a', { size: 3 })
+  const index = (await hidden.stored()).spec.versions.findIndex(({ name }) => name === 'v2')
+  await hidden.api.patch(TARGET, 'json', [{ op: 'replace', path: `/spec/versions/${index}/served`, value: false }], {})
+  await installCrds([next], hidden.dependencies, never)
+  assert.match(hidden.lines.join(), /v1 goes, in which fields of 1 of 1 stored objects were written/)
 })
 
 test('objects are read only if the schema became narrower, page by page, and few are named', async () => {
