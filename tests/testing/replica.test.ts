@@ -114,6 +114,20 @@ test('a killed replica passes on nothing: its work waits forever, and open respo
   assert.deepEqual([fired, r.lines], [0, []])
 })
 
+test('failures are those of a controller and a key, and of a task until its next call', () => {
+  const nothing = (): void => {}
+  const runs = new ReplicaRuns(new FakeClock(), { debug: nothing, info: nothing, warn: nothing, error: nothing })
+  const ended = (controller: string, disposition: object): void =>
+    runs.ended({ controller, kind: 'Foo', key: 'n/a', attempt: 1, writes: [], causes: [], disposition } as never)
+  for (const controller of ['a', 'b']) ended(controller, { kind: 'backoff', error: new Error('mine') })
+  runs.task('t', { error: new Error('mine') })
+  const failing = () => runs.failing([]).map(({ controller, task }) => controller ?? task)
+  assert.deepEqual(failing(), ['a', 'b', 't'])
+  ended('b', { kind: 'forget' })
+  runs.task('t')
+  assert.deepEqual(failing(), ['a'])
+})
+
 test('replicas begin in the order of their numbers, not of their loading; one that fails is not waited for', async () => {
   const line = new StartLine(4)
   const begun: number[] = []
