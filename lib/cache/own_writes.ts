@@ -221,7 +221,7 @@ function namePredicate(fields = ''): ((metadata: ObjectMeta) => boolean) | undef
 }
 
 interface Differences<T extends KubeObject> {
-  /** What reads return instead of objects of the store, by {@link idOf}; undefined hides the object. */
+  /** What reads return instead of objects of the store, by uid, as a key is slower; undefined hides the object. */
   readonly replaced: ReadonlyMap<string, T | undefined>
   /** Objects that the store does not have. */
   readonly added: readonly T[]
@@ -229,11 +229,6 @@ interface Differences<T extends KubeObject> {
   readonly own: ReadonlyMap<string, T>
   /** The indexes of {@link own} that were used. */
   readonly indexes: Map<Index<T>, ObjectIndex<T>>
-}
-
-/** A uid is faster than a key. Objects of metrics servers have none. */
-function idOf({ metadata }: KubeObject): string {
-  return metadata.uid || formatKey(metadata)
 }
 
 /** Reads a store with the own writes applied that its watch has not delivered yet. */
@@ -262,8 +257,8 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
   *values(namespace?: string): Generator<T> {
     const { replaced, added } = this.#differences()
     for (const object of this.#store.values(namespace)) {
-      const id = idOf(object)
-      const shown = replaced.has(id) ? replaced.get(id) : object
+      const { uid } = object.metadata
+      const shown = replaced.has(uid) ? replaced.get(uid) : object
       if (shown) yield shown
     }
     for (const object of added) if (namespace === undefined || object.metadata.namespace === namespace) yield object
@@ -276,7 +271,7 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
       indexes.set(index, built = new ObjectIndex(index)) // its errors are reported by the store
       for (const [name, object] of own) built.set(name, object)
     }
-    const unchanged = this.#store.lookup(index, key).filter((object) => !replaced.has(idOf(object)))
+    const unchanged = this.#store.lookup(index, key).filter((object) => !replaced.has(object.metadata.uid))
     return [...unchanged, ...Array.from(built.lookup(key), (name) => own.get(name)!)]
   }
 
@@ -291,7 +286,7 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
       const stored = this.#store.get(key)
       const shown = this.#state.shown(key, stored)
       if (shown === stored) continue
-      if (stored) replaced.set(idOf(stored), shown)
+      if (stored) replaced.set(stored.metadata.uid, shown)
       else if (shown) added.push(shown)
       if (shown) own.set(formatKey(keyOf(shown)), shown)
     }

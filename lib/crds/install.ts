@@ -128,7 +128,7 @@ async function checkedByLeader(crd: CustomResourceDefinition, before: Crd, work:
     if (refusal !== undefined) throw new Error(refusal)
     return moved
   } catch (error) {
-    const now = moved === before || signal.aborted ? undefined : await find(api, crd.metadata.name, signal)
+    const now = moved === before ? undefined : await find(api, crd.metadata.name, signal)
     const conversion = before.spec.conversion!
     if (now) await write({ ...now, spec: { ...now.spec, conversion } }, work)
     throw error

@@ -93,6 +93,17 @@ test('a token expires a minute after its time', async () => {
   assert.equal(status.error, '[invalid bearer token, service account token has expired]')
 })
 
+test('a token ends a minute after the deletion of its account began', async () => {
+  const client = new Client()
+  const headers = { authorization: `Bearer ${await client.token()}` }
+  await client.send('PATCH', `${ACCOUNTS}/a`, { metadata: { finalizers: ['example.com/hold'] } })
+  await client.send('DELETE', `${ACCOUNTS}/a`)
+  await client.clock.advance(60_000)
+  assert.equal((await client.who(headers)).httpStatus, 201)
+  await client.clock.advance(1000)
+  assert.equal((await client.who(headers)).httpStatus, 401)
+})
+
 test('a token of a pod is not that of a later pod of the same name', async () => {
   const client = new Client()
   await client.token()

@@ -53,6 +53,20 @@ test('a later apply of what the server writes in another form, or completes in a
   }
 })
 
+test('managers of one second are in the order of operation and name', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  await must(server, 'POST', `${MAPS}?fieldManager=c`, map('a'))
+  for (const manager of ['b', 'a']) {
+    await must(server, 'PATCH', `${MAPS}/a?fieldManager=${manager}`, { data: { [manager]: 'v' } })
+  }
+  const headers = { 'content-type': 'application/apply-patch+yaml' }
+  const { body } = await send(server, 'PATCH', `${MAPS}/a?fieldManager=d`, { ...map('a') as Body, data: { d: 'v' } }, {
+    headers,
+  })
+  const names = body.metadata.managedFields.map(({ manager }: Body) => manager)
+  assert.deepEqual(names, ['d', 'a', 'b', 'c'])
+})
+
 test('a deleted namespace takes its Jobs with it, although a deletion of one alone keeps its pods', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const metadata = { name: 'n' }

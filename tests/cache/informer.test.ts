@@ -21,12 +21,13 @@ function informing(
   lists: readonly Answer[],
   more: Partial<InformerOptions> = {},
   watches?: readonly Answer[],
+  cluster?: string,
 ) {
   const [server, clock, stream] = [new ScriptedServer(), new FakeClock(), new Stream()]
   server.lists.push(...lists)
   server.watches.push(...watches ?? [stream.answer])
   const { lines, log } = keptLog()
-  const api = new Api({ transport: server.transport })
+  const api = new Api({ transport: server.transport, cluster })
   const informer = new Informer({ api, resource: POD, clock, log, random: () => 0, ...more })
   const { controller, listeners } = countedSignal()
   const stop = (): void => controller.abort(new Error('the test is over'))
@@ -158,7 +159,7 @@ for (const kind of ['a', 'an async'] as const) {
 }
 
 test('an object for which the function of an index throws is logged, and lookups go on without it', async () => {
-  using i = informing([list('5', [pod('a', '1'), pod('bad', '2')])], {}, [new Stream().answer])
+  using i = informing([list('5', [pod('a', '1'), pod('bad', '2')])], {}, [new Stream().answer], 'east')
   await i.start()
   const index = defineIndex<KubeObject>(POD, ({ metadata }) => metadata.name === 'bad' ? assert.fail('mine') : 'x')
   await i.informer.index(index)
@@ -177,7 +178,7 @@ test('an object for which the function of an index throws is logged, and lookups
     assert.equal(lines.length, failures)
   }
   assert.deepEqual(i.lines.filter((each) => each.startsWith('error')), [
-    'error The function of an index threw for Pod "default/bad", so lookups leave it out: mine',
+    'error The function of an index threw for Pod "default/bad" in cluster "east", so lookups leave it out: mine',
   ])
 })
 

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ObjectMeta } from '../../lib/core/objects.ts'
-import { scopeMatch } from '../../lib/cache/own_writes.ts'
+import { defineIndex } from '../../lib/core/object_indexer.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { OwnWrites, scopeMatch } from '../../lib/cache/own_writes.ts'
+import { Store } from '../../lib/cache/store.ts'
 
 const meta = (name: string, namespace?: string, labels?: Record<string, string>) =>
   ({ name, ...(namespace === undefined ? {} : { namespace }), ...(labels ? { labels } : {}) }) as ObjectMeta
@@ -72,4 +75,35 @@ test('scopeMatch returns undefined for other fields, also beside names, and for 
   ) {
     assert.equal(scopeMatch({ fields }), undefined, fields)
   }
+})
+
+const resource = { group: 'autoscaling', version: 'v1', kind: 'HorizontalPodAutoscaler' } as never
+const answered = (kind: string, version: string) => ({
+  apiVersion: 'autoscaling/v1',
+  kind,
+  metadata: { ...meta('a', 'x'), uid: 'u', resourceVersion: version },
+})
+
+test('own writes: none outside of the scope, none of another kind of the group, and none after the end', () => {
+  const store = new Store()
+  const own = new OwnWrites({ resource, namespace: 'x', store, clock: new FakeClock(), prepare() {} })
+  assert.equal(own.begin({ resource, namespace: 'y', name: 'a' }), undefined)
+  const write = own.begin({ resource, namespace: 'x', name: 'a' })!
+  write.answered(answered('Scale', '7'))
+  assert.equal(own.reader, store)
+  write.answered(answered('HorizontalPodAutoscaler', '7'))
+  assert.equal(own.reader.get('x/a')?.metadata.resourceVersion, '7')
+  own.end()
+  assert.equal(own.reader, store)
+  write.answered(answered('HorizontalPodAutoscaler', '8'))
+  assert.equal(own.reader, store)
+})
+
+test('the objects of own writes are indexed once for each change', () => {
+  let calls = 0
+  const index = defineIndex(resource, () => (calls++, 'k'))
+  const own = new OwnWrites({ resource, store: new Store(), clock: new FakeClock(), prepare() {} })
+  own.begin({ resource, namespace: 'x', name: 'a' })!.answered(answered('HorizontalPodAutoscaler', '7'))
+  for (let times = 0; times < 2; times++) assert.equal(own.reader.lookup(index, 'k').length, 1)
+  assert.equal(calls, 1)
 })

@@ -289,6 +289,33 @@ test('a watch that the server closes at once is reopened after a back-off, then 
   assert.match(r.recorded().join(), /the server closed the watch too early; 800/)
 })
 
+test('a back-off ends at the last time that was asked for, and leaves no timer; initial objects are not lost', async () => {
+  const control: WatchControl = {}
+  const streams = streamsOf(2)
+  for (const stream of streams) stream.end()
+  await using r = await watching(streams, { control })
+  r.server.lists.push(list('5'), list('9'))
+  assert.equal(control.reopen, undefined)
+  r.server.recorded()
+  for (const ms of [600, 700]) control.retry!(ms)
+  await r.clock.advance(699)
+  assert.deepEqual(r.server.recorded(), [])
+  await r.clock.advance(1)
+  assert.equal(r.server.recorded()[0], 'list')
+  // A longer time than the back-off.
+  control.retry!(60_000)
+  await r.clock.advance(1600)
+  assert.deepEqual([r.server.recorded().at(-1), control.retry], ['watch 9', undefined])
+
+  const server = new ScriptedServer()
+  server.streams.push(new Stream().answer)
+  const initial: WatchControl = {}
+  await using s = await reflecting(server, { control: initial })
+  initial.reopen!()
+  await s.clock.advance(1000)
+  assert.deepEqual(server.log, ['stream'])
+})
+
 test('a Table is no object of a watch', async () => {
   const stream = new Stream()
   await using r = await watching([stream], { apply: (event) => void ('object' in event && keyOf(event.object)) })

@@ -34,6 +34,11 @@ test('a KubeConfig with certificates is converted', async () => {
   assert.equal(await (cluster.ca as () => Promise<string>)(), CA)
   const { cert, key, token } = await cluster.credentials!()
   assert.deepEqual([cert, key, token], [CA, KEY, undefined])
+  const texts = Object.assign(await kubeConfig({}, {}), {
+    applyToHTTPSOptions: (options: object) => Promise.resolve(void Object.assign(options, { cert: CA, key: '' })),
+  })
+  const own = await fromKubeConfig(texts).credentials!()
+  assert.deepEqual([own.cert, own.key], [CA, undefined])
 })
 
 test('a KubeConfig with a token, a password or without verification is converted', async () => {

@@ -95,11 +95,17 @@ test('a KUBECONFIG without an existing file is an error, without a fallback', as
 })
 
 test('a kubeconfig that cannot be read is not taken for a missing one', async () => {
-  for (const [variables, path] of [[{ KUBECONFIG: '/a:/b' }], [{ HOME: '/h' }], [{}, '/a']] as const) {
+  for (
+    const [code, variables, path] of [
+      ['EACCES', { KUBECONFIG: '/a:/b' }],
+      ['EPERM', { HOME: '/h' }],
+      ['EACCES', {}, '/a'],
+    ] as const
+  ) {
     const fake = fakeEnvironment({ variables, files: { '/b': kubeconfig('b') } })
     const closed = /^(?:\/a|\/h\/\.kube\/config)$/
     const readText = (file: string): Promise<string> =>
-      closed.test(file) ? Promise.reject(Object.assign(new Error('closed'), { code: 'EACCES' })) : fake.readText(file)
+      closed.test(file) ? Promise.reject(Object.assign(new Error('closed'), { code })) : fake.readText(file)
     await assert.rejects(
       loadConfig({ environment: { ...fake, readText }, ...(path && { kubeconfig: path }) }),
       /^ConfigError: Cannot read kubeconfig \/(?:a|h\/\.kube\/config): permission denied$/,

@@ -78,6 +78,7 @@ test('a file that is invalidated while it is read is read again', async () => {
   environment.files['/f'] = 'two'
   // The request that was refused is sent again at once.
   const second = file.read()
+  assert.equal(environment.reads.length, 1, 'after the first, whose text would replace it')
   assert.equal(await first, 'one')
   assert.deepEqual(await Promise.all([second, file.read()]), ['two', 'two'])
   assert.deepEqual([await file.read(), environment.reads.length], ['two', 2])

@@ -172,6 +172,11 @@ const CASES: readonly Script[] = [
       metadata: { name: '{ns}-managed' },
       spec: { finalizers: [] },
     }],
+    ['PUT /api/v1/namespaces/{ns}-managed/finalize', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '{ns}-managed', resourceVersion: '1' },
+    }],
   ]),
   script('a negative grace period is one second, and it can only change to that', [
     [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: -1 })],

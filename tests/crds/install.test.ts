@@ -36,6 +36,7 @@ function site(
     version?: string
     cluster?: boolean
     deprecated?: boolean
+    served?: boolean
     status?: z.ZodType
     shortNames?: string[]
   } = {},
@@ -235,6 +236,8 @@ test('a missing version is added by any replica, with the schema of the stored o
     [true, true],
     'one that is switched off is served again',
   )
+  await createCrds([wide], dependencies, never)
+  assert.deepEqual((await stored()).spec.versions.map(({ served }) => served), [true, true], 'that of another release')
 
   await installCrds(both, dependencies, never)
   assert.deepEqual((await stored()).spec.versions.map(({ name, storage }) => [name, storage]), [['v2', true], [
@@ -319,6 +322,13 @@ test('a version that goes is warned of if objects were written in it: the API se
   await other.api.create({ resource: next, ...metadata }, { metadata, spec: { size: 3 } }, {})
   await installCrds([next], other.dependencies, never)
   assert.deepEqual(other.lines.filter((line) => line.startsWith('warn')), [])
+  // The stored version is not served, so the objects are read in another one.
+  const hidden = await installed([old, next])
+  await hidden.create('a', { size: 3 })
+  const index = (await hidden.stored()).spec.versions.findIndex(({ name }) => name === 'v2')
+  await hidden.api.patch(TARGET, 'json', [{ op: 'replace', path: `/spec/versions/${index}/served`, value: false }], {})
+  await installCrds([next], hidden.dependencies, never)
+  assert.match(hidden.lines.join(), /v1 goes, in which fields of 1 of 1 stored objects were written/)
 })
 
 test('objects are read only if the schema became narrower, page by page, and few are named', async () => {
@@ -561,7 +571,24 @@ test('every served version is waited for', async () => {
   ])
   const old = setup()
   await installCrds([site({}, { deprecated: true })], old.dependencies, never)
+  assert.equal(old.network.requests.at(-1)!.quiet, true, 'the warning is not of a request of the user')
   assert.equal(old.network.take().at(-1), 'GET /apis/example.com/v1/sites', 'no other version could be asked')
+})
+
+test('a kind is served when one object is read', async () => {
+  const { dependencies, network, create } = await installed()
+  for (const name of ['a', 'b']) await create(name, { size: 1 })
+  await installCrds([zoned], dependencies, never)
+  assert.deepEqual(network.take().filter((line) => OF_SITES.test(line)), [`GET ${SITES}`])
+})
+
+test('a replica that does not lead serves no version that its own definition does not serve', async () => {
+  const [v1, v2] = [{ served: false }, { version: 'v2' }].map((each) => site({ size: z.int().max(10) }, each))
+  const { dependencies, network } = await installed([v1!, v2!])
+  await createCrds([v1!, v2!], dependencies, never)
+  assert.deepEqual(writes(network), [])
+  await createCrds([wide, v2!], dependencies, never)
+  assert.deepEqual(writes(network), [`PUT ${CRD_PATH}/sites.example.com`])
 })
 
 test('verify fails without a CRD that fits, and changes nothing', async () => {

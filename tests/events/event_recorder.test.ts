@@ -322,7 +322,7 @@ test('a missing right is logged once with its rule; then no request is sent for 
 })
 
 test('a quota that refuses events is not reported as a missing right', async () => {
-  const { clock, events, network, lines } = started()
+  const { clock, events, network, lines, errors } = started()
   const quota = 'events "x" is forbidden: exceeded quota: small, requested: count/events.events.k8s.io=1'
   network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', { name: 'x', kind: 'events' }, quota))
   events.normal(FOO, 'Tick', 'tick')
@@ -331,6 +331,7 @@ test('a quota that refuses events is not reported as a missing right', async () 
     `warn Cannot create events.events.k8s.io in namespace "default": ${quota}. ` +
     'Events of namespace "default" are dropped without further warnings; one is tried every 5 m',
   ])
+  assert.match(String(errors), /exceeded quota/)
 })
 
 test('if only create is allowed, repetitions are dropped and other events are written', async () => {
@@ -344,6 +345,10 @@ test('if only create is allowed, repetitions are dropped and other events are wr
   await clock.advance(0)
   assert.deepEqual(await notes(), ['tick', 'other'])
   assert.deepEqual([network.take().length, lines.length], [3, 1])
+  network.intercept = () => Promise.resolve(refusal(403, 'Forbidden'))
+  events.normal(FOO, 'Tick', 'third')
+  await clock.advance(0)
+  assert.equal(lines.length, 2, 'the other right is named, too')
 })
 
 test('an event in a terminating namespace is dropped without a warning, and others are written', async () => {
@@ -365,7 +370,7 @@ test('an event in a terminating namespace is dropped without a warning, and othe
 })
 
 test('an invalid event is dropped and logged', async () => {
-  const { clock, events, notes, lines, network } = started()
+  const { clock, events, notes, lines, errors, network } = started()
   network.intercept = where((request) => String(request.body).includes('odd'), () => refusal(422, 'Invalid'))
   events.normal(FOO, 'Tick', 'odd')
   events.normal(FOO, 'Tick', 'even')
@@ -374,6 +379,7 @@ test('an invalid event is dropped and logged', async () => {
   assert.deepEqual(lines, [
     'warn Dropping the event Tick about Foo "default/a": Cannot create events.events.k8s.io in namespace "default": refused: Invalid',
   ])
+  assert.equal(errors.length, 1)
 })
 
 test('after the signal all waiting events and counts are written, and then the recorder ends', async () => {

@@ -45,6 +45,8 @@ export interface Fixture {
   /** Log lines as `warn text`, without debug lines. */
   readonly lines: string[]
   readonly debug: string[]
+  /** The errors of all lines. */
+  readonly errors: unknown[]
   /** `note × count`, in the order of their first occurrence. */
   notes(namespace?: string): Promise<string[]>
   stored(namespace?: string): Promise<readonly StoredEvent[]>
@@ -60,8 +62,10 @@ export function fixture(over: Partial<EventRecorderOptions> = {}): Fixture {
   const network = recorder(server)
   const lines: string[] = []
   const debug: string[] = []
+  const errors: unknown[] = []
   const say = (level: Exclude<keyof Log, 'level' | 'withLevel'>) => (message: string, fields?: LogFields) => {
     const rest = message === 'Events were dropped' ? ` ${JSON.stringify(fields)}` : ''
+    if (fields?.['error'] !== undefined) errors.push(fields['error'])
     ;(level === 'debug' ? debug : lines).push(`${level} ${message}${rest}`)
   }
   const events = new EventRecorder({
@@ -88,6 +92,7 @@ export function fixture(over: Partial<EventRecorderOptions> = {}): Fixture {
     network,
     lines,
     debug,
+    errors,
     stored,
     outcome: undefined,
     notes: async (namespace) =>

@@ -5,7 +5,7 @@ import { Api } from '../../lib/client/api.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countAllListeners } from '../async/counted_signal.ts'
-import { refusal, silence } from '../client/transports.ts'
+import { answer, refusal, silence } from '../client/transports.ts'
 import {
   type Candidate,
   candidate,
@@ -25,11 +25,11 @@ const GET = `GET ${PATH}/lock`
 const PUT = `PUT ${PATH}/lock`
 
 test('a follower sends nothing while its watch is open', async () => {
-  const { clock, b } = await pair()
+  const { clock, b } = await pair({ random: () => 0.5 })
   assert.deepEqual(b.network.take(), [GET, WATCH])
   const watch = new URL(b.network.requests.at(-1)!.path, 'http://localhost').searchParams
   assert.equal(watch.get('fieldSelector'), 'metadata.name=lock')
-  assert.ok(Number(watch.get('timeoutSeconds')) >= 300)
+  assert.equal(watch.get('timeoutSeconds'), '450')
   await clock.advance(290_000)
   assert.deepEqual([b.network.take(), b.leads], [[], 0])
 })
@@ -220,6 +220,37 @@ test('a watch that ignores its signal does not delay the winner', async () => {
   await clock.advance(16_000)
   assert.deepEqual([c.leads, c.elector.isLeader], [1, true])
 })
+
+for (
+  const [what, next, asked] of [
+    ['response', () => refusal(403, 'Forbidden'), [GET, GET, GET, GET, GET]],
+    ['line', undefined, []],
+  ] as const
+) {
+  test(`a late ${what} of a watch that was given up changes nothing`, async () => {
+    let watches = 0
+    let release!: () => void
+    const late = new Promise<void>((resolve) => (release = resolve))
+    const { clock, b } = await pair(
+      {},
+      where((request) => isWatch(request) && (watches++ === 0 || next !== undefined), async () => {
+        if (watches > 1) return next!()
+        const response = answer(200, { type: 'DELETED', object: { metadata: { name: 'lock', resourceVersion: '99' } } })
+        const body = async function* () {
+          await late
+          yield* response.body
+        }
+        if (what === 'response') await late
+        return { ...response, body: { ...response.body, [Symbol.asyncIterator]: body } }
+      }),
+    )
+    await clock.advance(200_000)
+    assert.equal(b.network.take().filter((each) => each === WATCH).length, 2)
+    release()
+    await clock.advance(10_000)
+    assert.deepEqual(b.network.take(), asked)
+  })
+}
 
 test('an expired version is read again', async () => {
   let watches = 0

@@ -262,17 +262,21 @@ test("a release is decided by the fetched record: a new leader's lease is not cl
   assert.deepEqual([a.outcome, await holderOn(server)], ['resolved', 'b'])
 })
 
-test('a conflicting release reads again and retries', async () => {
-  const { clock, server, a } = await leading(1000)
-  let met = 0
-  a.network.intercept = async (request, next) => {
-    if (request.method === 'PUT' && met++ < 2) await patchLease(server, { metadata: { labels: { met: String(met) } } })
-    return await next(request)
-  }
-  a.stop()
-  await clock.advance(0)
-  assert.deepEqual([a.outcome, met, await holderOn(server)], ['resolved', 3, ''])
-})
+for (const [conflicts, tries, holder] of [[2, 3, ''], [9, 5, 'a']] as const) {
+  test(`a release with ${conflicts} conflicts is tried ${tries} times`, async () => {
+    const { clock, server, a } = await leading(1000)
+    let met = 0
+    a.network.intercept = async (request, next) => {
+      if (request.method === 'PUT' && met++ < conflicts) {
+        await patchLease(server, { metadata: { labels: { met: String(met) } } })
+      }
+      return await next(request)
+    }
+    a.stop()
+    await clock.advance(0)
+    assert.deepEqual([a.outcome, met, await holderOn(server)], ['resolved', tries, holder])
+  })
+}
 
 test('a release without a response ends at the renew deadline, with a warning', async () => {
   const { clock, a } = await leading(1000)

@@ -152,15 +152,15 @@ test('a lease is kept while a write is open, or shortly after one got no respons
   }
 })
 
-test('labels are added to the Lease at its creation and at each renewal; all else stays', async () => {
-  const { clock, server } = await leading(0, { labels: { app: 'x' } })
+test('labels and annotations are added to the Lease at its creation and at each renewal; all else stays', async () => {
+  const { clock, server } = await leading(0, { labels: { app: 'x' }, annotations: { own: 'x' } })
   assert.deepEqual((await leaseOn(server)).metadata.labels, { app: 'x' })
   await patchLease(server, {
     metadata: { labels: { app: 'y', other: 'z' }, annotations: { note: 'keep' }, finalizers: ['example.dev/keep'] },
   })
   await clock.advance(2000)
   const { labels, annotations, finalizers } = (await leaseOn(server)).metadata
-  assert.deepEqual([labels, annotations, finalizers], [{ app: 'x', other: 'z' }, { note: 'keep' }, [
+  assert.deepEqual([labels, annotations, finalizers], [{ app: 'x', other: 'z' }, { note: 'keep', own: 'x' }, [
     'example.dev/keep',
   ]])
 })

@@ -83,5 +83,7 @@ test('invalid times and other paths are refused', async () => {
     assert.equal((await ask(handler, `profile?seconds=${seconds}`)).status, 400, seconds)
   }
   assert.equal((await ask(handler, 'trace')).status, 404)
-  assert.equal((await ask(handler, '')).status, 200)
+  for (const path of ['', '/']) {
+    assert.equal((await handler(new Request(`http://localhost/debug/pprof${path}`))).status, 200)
+  }
 })

@@ -1,10 +1,12 @@
 /** Tests the metrics over TLS, over real sockets: certificates, tokens, limits, start and stop. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { connect } from 'node:tls'
 import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
@@ -34,6 +36,8 @@ interface Options {
   /** The user of each token that is valid; those called `alice` have the right. */
   readonly tokens?: Readonly<Record<string, string>>
   readonly clock?: Clock
+  /** Instead of 512. */
+  readonly maxConnections?: number
   readonly setUp?: (server: MetricsServer) => void
 }
 
@@ -69,7 +73,7 @@ async function running(options: Options, run: (running: Running) => Promise<void
   const secure = { certs: options.certs, api: tokens && reviewer(tokens), clock, log, meter }
   const listen: Listen = (http, signal) => {
     assert.equal(http.maxConnections, 512)
-    return serveSecurely(secure, http, signal)
+    return serveSecurely(secure, { ...http, maxConnections: options.maxConnections ?? 512 }, signal)
   }
   const server = metricsServer(Server, { registry, clock, log, listen } as MetricsServerOptions)
   setUp?.(server)
@@ -301,6 +305,26 @@ test('a client that does not read its response is ended after 30 s', { skip: buf
     void cancelled.opened.then(() => (isCancelled = true))
     while (!isCancelled) await clock.advance(30_000)
     request.destroy()
+  })
+})
+
+test('a connection without a request is closed after 32 s, and too many close the oldest', async () => {
+  const clock = new FakeClock({ nowMs: Date.now() })
+  await running({ clock, maxConnections: 4 }, async ({ port, get }) => {
+    const open = async (): Promise<{ readonly closed: Promise<unknown> }> => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }).on('error', () => {})
+      const closed = new Promise((resolve) => socket.on('close', resolve))
+      await once(socket, 'secureConnect')
+      return { closed }
+    }
+    const silent = await open()
+    // Another one, served last, shows that the server has seen it.
+    await get()
+    await clock.advance(32_000)
+    await Promise.race([silent.closed, get().then(() => assert.fail('it is open'))])
+    const oldest = await open()
+    for (let count = 0; count < 8; count++) await open()
+    await oldest.closed
   })
 })
 

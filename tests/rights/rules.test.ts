@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Right, rulesOf } from '../../lib/rights/rules.ts'
+import { type Right, rulesOf, withoutIncluded } from '../../lib/rights/rules.ts'
 
 /** Reads a right such as `get foos.example.com=NAME@NAMESPACE`. */
 function rightOf(text: string): Right {
@@ -21,6 +21,7 @@ for (
     [['get foos.a=y', 'get foos.a=x', 'create foos.a'], ['create foos.a', 'get foos.a=x,y']],
     [['get foos.a', 'get foos.a=x', 'get foos.b=x'], ['get foos.a', 'get foos.b=x']],
     [['get foos.a', 'get bars.a'], ['get bars,foos.a']],
+    [['get foos.a', 'list foos.b', 'get bars.b', 'get foos.a'], ['get foos.a', 'get bars.b', 'list foos.b']],
     [['get foos.a=x', 'get bars.a=y'], ['get bars.a=y', 'get foos.a=x']],
     [['get foos.a=y', 'list foos.a=x'], ['list foos.a=x', 'get foos.a=y']],
     [
@@ -36,3 +37,8 @@ for (
     assert.deepEqual([rules.everywhere.map((rule) => textOf({ ...rule })), named], [everywhere, inNamespaces])
   })
 }
+
+test('of equal rights one stays', () => {
+  const right = rightOf('get foos.a')
+  assert.deepEqual(withoutIncluded([right, { ...right }]), [right])
+})

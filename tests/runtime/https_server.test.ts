@@ -1,6 +1,6 @@
 /** Tests the TLS server over real sockets: certificate swaps, client certificates, timeouts and hostile clients. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import type { ClientHttp2Session } from 'node:http2'
 import { Agent } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -10,6 +10,8 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { BodyLimits } from '../../lib/runtime/net/body_limits.ts'
 import { dialTls, type HttpsServer, type HttpsServerOptions, serveHttps } from '../../lib/runtime/net/https_server.ts'
+import { SERVER_PARTS } from '../../lib/runtime/net/listen.ts'
+import { serveTls } from '../../lib/runtime/net/tls_server.ts'
 import type { BodyRefusal, ServerRequest, ServerResponse } from '../../lib/runtime/net/server_exchange.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import {
@@ -537,6 +539,34 @@ function headers(...pairs: readonly (readonly [string, string])[]): Buffer {
 }
 
 // On Deno 2.9.6 an HTTP/2 server ends within twenty of these: https://github.com/denoland/deno/issues/36788
+test('clients that only close their connection are not reported, and closed sessions are forgotten', async () => {
+  const codes: unknown[] = []
+  let server!: EventEmitter
+  let sessions: ReadonlySet<unknown> | undefined
+  const closeServer: typeof SERVER_PARTS.closeServer = (...parts) => {
+    sessions = parts[2][0]
+    return SERVER_PARTS.closeServer(...parts)
+  }
+  const listen: typeof SERVER_PARTS.listen = (each, ...place) => SERVER_PARTS.listen(server = each, ...place)
+  const handle = () => Promise.resolve(text(200, ''))
+  const served = await serveTls({
+    ...{ port: 0, ...first, maxBodyBytes: 1, handle, onError: () => {}, refuseBody: (why) => text(413, why) },
+    onClientError: ({ code }) => codes.push(code),
+  }, { ...SERVER_PARTS, listen, closeServer })
+  for (const code of ['ECONNRESET', 'EPIPE', 'HPE_INVALID_METHOD']) {
+    server.emit('sessionError', Object.assign(new Error(code), { code }))
+  }
+  if (!noHttp2) {
+    const opened = once(server, 'session')
+    const client = openSession(served.port)
+    const [session] = await opened as [EventEmitter]
+    client.destroy()
+    await once(session, 'close')
+  }
+  await served.close()
+  assert.deepEqual([codes, sessions?.size], [['HPE_INVALID_METHOD'], 0])
+})
+
 test('a client that goes on after its GOAWAY ends alone: the server stays', () =>
   serving({}, async (server) => {
     const HEADERS = 1, SETTINGS = 4, PING = 6, GOAWAY = 7, END = 5

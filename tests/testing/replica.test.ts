@@ -71,13 +71,22 @@ test('a running replica passes on responses, chunks, errors, timers and log line
   const left = send(GET)
   r.respond('c')
   ;(await left).body.cancel()
+  const ended = send(GET)
+  r.respond('d')
+  const last = (await ended).body[Symbol.asyncIterator]()
+  r.give({ done: true, value: undefined })
+  await last.next()
   let fired = 0
+  r.it.userClock.after(10, () => {})()
+  assert.equal(r.it.hasTimers, false)
+  r.it.userClock.after(10, () => {})
+  assert.equal(r.it.hasTimers, true)
   r.it.clock.after(10, () => fired++)
   const stop = r.it.clock.after(10, () => fired++)
   stop()
   await r.clock.advance(10)
   r.it.log.info('x')
-  assert.deepEqual([fired, r.lines, r.cancelled], [1, ['x'], ['c']])
+  assert.deepEqual([fired, r.lines, r.cancelled, r.it.hasTimers], [1, ['x'], ['c'], false])
   r.it.kill()
   assert.deepEqual(r.cancelled, ['c'], 'finished responses are not cancelled again')
 })
@@ -103,6 +112,20 @@ test('a killed replica passes on nothing: its work waits forever, and open respo
   await r.clock.advance(10)
   for (const level of ['debug', 'info', 'warn', 'error'] as const) r.it.log[level]('x')
   assert.deepEqual([fired, r.lines], [0, []])
+})
+
+test('failures are those of a controller and a key, and of a task until its next call', () => {
+  const nothing = (): void => {}
+  const runs = new ReplicaRuns(new FakeClock(), { debug: nothing, info: nothing, warn: nothing, error: nothing })
+  const ended = (controller: string, disposition: object): void =>
+    runs.ended({ controller, kind: 'Foo', key: 'n/a', attempt: 1, writes: [], causes: [], disposition } as never)
+  for (const controller of ['a', 'b']) ended(controller, { kind: 'backoff', error: new Error('mine') })
+  runs.task('t', { error: new Error('mine') })
+  const failing = () => runs.failing([]).map(({ controller, task }) => controller ?? task)
+  assert.deepEqual(failing(), ['a', 'b', 't'])
+  ended('b', { kind: 'forget' })
+  runs.task('t')
+  assert.deepEqual(failing(), ['a'])
 })
 
 test('replicas begin in the order of their numbers, not of their loading; one that fails is not waited for', async () => {

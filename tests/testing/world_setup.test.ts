@@ -23,6 +23,12 @@ const foo = { apiVersion: 'own.dev/v1', kind: 'Foo', metadata: ref('a'), spec: {
 const bar = { apiVersion: 'own.dev/v1', kind: 'Bar', metadata: { name: 'b' }, spec: { n: 2 } }
 const baz = { apiVersion: 'own.dev/v1', kind: 'Baz', metadata: ref('c'), spec: {} }
 
+test('the client of a test refuses unknown fields, and returns frozen objects', async () => {
+  await using w = await world(waiting())
+  await assert.rejects(w.client.create(ConfigMap, { ...map('a'), oops: 1 } as never), /unknown field "oops"/)
+  assert.ok(Object.isFrozen(await w.client.create(ConfigMap, map('a'))))
+})
+
 test('objects of the operator’s kinds exist before it starts, whatever its crds option is', async () => {
   for (const crds of [undefined, 'install', 'verify', 'ignore', { mode: 'install', narrow: true }] as const) {
     const seen: string[] = []

@@ -115,9 +115,17 @@ test('scenario 104: initial read, change, rename, move-out; an error keeps the o
   assert.match(lines[0]!, /Cannot read the certificate \/certs\/tls.crt: there is no such file/)
   assert.ok(errors() >= 6)
   // They come back, first with the last pair, then with another.
-  files.put(c)
-  await clock.advance(10_000)
-  assert.deepEqual([used.length, lines.at(-1)], [3, 'info The certificate files can be used again'])
+  for (const count of [1, 2]) {
+    files.put(c)
+    await clock.advance(10_000)
+    assert.deepEqual([used.length, lines.length, lines.at(-1)], [
+      3,
+      2 * count,
+      'info The certificate files can be used again',
+    ])
+    if (count === 1) files.texts.clear()
+    await clock.advance(20_000)
+  }
   files.put(a)
   await clock.advance(10_000)
   assert.deepEqual(used, [a, b, c, a])
@@ -283,6 +291,17 @@ test('the CA of clients is followed: a text that cannot be parsed keeps the last
     missing,
     /^ConfigError: Cannot verify the clients of webhooks: Cannot read the clients' CA \/none/,
   )
+  for (const [file, folder] of [['/late', '/'], ['late', '.']] as const) {
+    const ending = new AbortController()
+    const following = followCaFile({ file, parse, clock, log, files }, (pem) => used.push(pem), ending.signal)
+    await clock.advance(0)
+    files.texts.set(file, `CA ${file}`)
+    files.notify(folder)
+    await clock.advance(50)
+    assert.equal(used.at(-1), `CA ${file}`)
+    ending.abort()
+    await following
+  }
 })
 
 test('on a file system: files written in place, renamed over, and swapped as the kubelet swaps a mount', async () => {

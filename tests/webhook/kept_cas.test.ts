@@ -19,6 +19,7 @@ test('CAs that a leader finds stay for an hour, later ones stay, and its own ear
   kept.begin(next)
   assert.deepEqual([own, found].map((pem) => keeps(pem, HOUR_MS - 1)), [false, true])
   assert.deepEqual([found, later].map((pem) => keeps(pem, HOUR_MS)), [false, true])
+  assert.ok(keeps(later, 2 * HOUR_MS))
   assert.equal(keeps(found.replaceAll('\n', '\r\n'), HOUR_MS), false, 'it is the same certificate')
   kept.end(5000 + HOUR_MS)
   assert.ok(keeps(found, 2 * HOUR_MS), 'a replica of another release has added it again')

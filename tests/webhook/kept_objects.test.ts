@@ -144,11 +144,14 @@ for (const [what, conversion, { manager, restores = true, intercept }, isRestore
 }
 
 test('another path of our server that converts is another name of ours', () =>
-  keeping({}, async ({ lines, clock, change }) => {
+  keeping({}, async ({ lines, network, clock, change }) => {
     const next = clock.waits(60_000)
     await change(MOVED)
     await next
     assert.deepEqual(lines.all, [])
+    const asked = network.requests.filter(({ path }) => path.includes('/sites?'))
+    const ofOld = { path: '/apis/example.com/v1alpha1/sites?limit=1', quiet: true }
+    assert.deepEqual(asked.map(({ path, quiet }) => ({ path, quiet })), [ofOld])
   }))
 
 test('a writer that insists is answered three times in a minute', () =>

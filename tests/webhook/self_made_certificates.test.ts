@@ -140,11 +140,18 @@ test('a start ends when the server could not be reached for two minutes, and at 
   assert.equal(isOver, false)
   await one.clock.advance(12_000)
   await ended
-  one.network.intercept = () => Promise.resolve(refusal(401, 'Unauthorized'))
-  await assert.rejects(one.replica().run(() => {}, one.signal), {
-    message:
-      'Cannot keep certificates in Secret "default/certs": Cannot get Secret "default/certs": refused: Unauthorized',
-  })
+  for (
+    const [answer, why] of [
+      [() => Promise.resolve(refusal(401, 'Unauthorized')), 'Cannot get Secret "default/certs": refused: Unauthorized'],
+      [() => Promise.reject(new TypeError('no text')), 'no text'],
+      [() => Promise.reject(Object.assign(new Error('no net'), { name: 'NotCapable' })), 'no net'],
+    ] as const
+  ) {
+    one.network.intercept = answer
+    await assert.rejects(one.replica().run(() => {}, one.signal), {
+      message: `Cannot keep certificates in Secret "default/certs": ${why}`,
+    })
+  }
 })
 
 /** Starts a replica, and returns it with another pair to store. */

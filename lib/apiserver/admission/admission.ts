@@ -31,10 +31,9 @@ import {
 } from './review.ts'
 
 /** What identifies a write among those of a session, and the state that it starts from. */
-function stepOf({ operation, old, subresource }: Admission): [subject: string, version: string] {
+function stepOf({ operation, old }: Admission): [subject: string, version: string] {
   // Only the deletion of a collection writes more than one object.
-  const subject = operation === 'DELETE' ? old!.metadata.uid! : `${operation} ${subresource}`
-  return [subject, old?.metadata.resourceVersion ?? '']
+  return [operation === 'DELETE' ? old!.metadata.uid! : operation, old?.metadata.resourceVersion ?? '']
 }
 
 /**
@@ -100,14 +99,14 @@ async function dispatchMutating(
 ): Promise<ApiObject | undefined> {
   let { object } = admission
   let at = admission.kind
-  const reinvocable = new Set<string>()
-  const again = new Set<string>()
+  const reinvocable = new Set<Hook>()
+  const again = new Set<Hook>()
   let isChanged = false
   for (const isReinvocation of [false, true]) {
     if (isReinvocation && !isChanged) break
     for (const hook of hooks) {
       const target = targetOf(context, hook, { ...admission, object })
-      if (!target || (isReinvocation && !again.has(hook.id))) continue
+      if (!target || (isReinvocation && !again.has(hook))) continue
       object = await converted(object, at, target, admission)
       at = target
       const before = object
@@ -120,9 +119,9 @@ async function dispatchMutating(
       })
       if (object !== before && !jsonEqual(object, before)) {
         isChanged = true
-        for (const id of reinvocable) again.add(id)
+        for (const each of reinvocable) again.add(each)
       }
-      if (hook.reinvocationPolicy === 'IfNeeded') reinvocable.add(hook.id)
+      if (hook.reinvocationPolicy === 'IfNeeded') reinvocable.add(hook)
     }
   }
   return converted(object, at, admission.kind, admission)

@@ -2,9 +2,8 @@
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { celEngine } from '../cel/load.ts'
 import type { Context } from '../context/context.ts'
-import { type ApiObject, type JsonObject, list } from '../model/json.ts'
+import { type JsonObject, list } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { remembered } from '../model/remembered.ts'
 import { selectorMatches } from '../model/selectors.ts'
 import type { Admission } from './review.ts'
 
@@ -30,8 +29,6 @@ export interface Selectors {
 
 /** A webhook of a stored configuration, with its defaults. */
 export interface Hook extends Selectors {
-  /** Unique among all webhooks of a type. */
-  readonly id: string
   readonly name: string
   readonly clientConfig: WebhookClientConfig
   readonly rules?: readonly Rule[]
@@ -44,26 +41,14 @@ export interface Hook extends Selectors {
   readonly reinvocationPolicy?: string
 }
 
-const hooksOfConfig = new WeakMap<ApiObject, readonly Hook[]>()
-
 /** Returns the webhooks in the order of their configurations' names. */
 export function hooksOf(context: Context, type: string): readonly Hook[] {
   const configs = context.store.list(type, '')
   if (configs.length === 0) return []
-  return configs.flatMap((config) => {
-    const hooks = remembered(
-      hooksOfConfig,
-      config,
-      () =>
-        (list(config, 'webhooks') as unknown as readonly Hook[]).map((hook, index) => ({
-          ...hook,
-          id: `${config.metadata.name}/${hook.name}/${index}`,
-        })),
-    )
-    // The conditions are evaluated while the request waits for webhooks, when it cannot wait for the engine.
-    if (hooks.some(({ matchConditions }) => matchConditions?.length)) celEngine()
-    return hooks
-  })
+  const hooks = configs.flatMap((config) => list(config, 'webhooks') as unknown as readonly Hook[])
+  // The conditions are evaluated while the request waits for webhooks, when it cannot wait for the engine.
+  if (hooks.some(({ matchConditions }) => matchConditions?.length)) celEngine()
+  return hooks
 }
 
 /** Configurations cannot be intercepted by webhooks, or a broken one could never be repaired. */
@@ -90,7 +75,7 @@ export function ruleTarget(
   const { kind } = admission
   if (rules?.some((rule) => matchesRule(rule, kind, admission))) return kind
   if (matchPolicy !== 'Equivalent') return undefined
-  const equivalents = context.kinds.all().filter((other) => other !== kind && other.storage.id === kind.storage.id)
+  const equivalents = context.kinds.all().filter((other) => other.storage.id === kind.storage.id)
   for (const rule of rules ?? []) {
     for (const other of equivalents) if (matchesRule(rule, other, admission)) return other
   }

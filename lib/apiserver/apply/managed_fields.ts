@@ -108,6 +108,11 @@ function encode({ owners, details }: Managed): ManagedFieldsEntry[] {
       ...(subresource && { subresource }),
     }
   })
+  return inOrder(entries)
+}
+
+/** Sorts entries as the API server stores them. */
+export function inOrder(entries: ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return entries.sort((a, b) =>
     order(a.operation!, b.operation!) || order(a.time ?? '', b.time ?? '') || order(a.manager!, b.manager!) ||
     order(a.apiVersion!, b.apiVersion!) || order(a.subresource ?? '', b.subresource ?? '')

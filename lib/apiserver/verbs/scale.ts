@@ -33,7 +33,13 @@ import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
 import { checkUid, updateObject } from './update.ts'
-import { applyManagedFields, checkApplyConfig, updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import {
+  applyManagedFields,
+  checkApplyConfig,
+  inOrder,
+  updateManagedFields,
+  type Writer,
+} from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
 import { patchType } from './patch.ts'
 import { APPLY, checkNameInUrl, JSON_PATCH, writeOf } from './write.ts'
@@ -160,8 +166,7 @@ function applyScale(
     ...added.map(({ time: _, ...each }) => ({ ...each, apiVersion: kind.apiVersion, fieldsV1 })),
     ...kept,
   ]
-  const orderOf = ({ operation, time = '', manager }: ManagedFieldsEntry): string => `${operation} ${time} ${manager}`
-  return { scale: object, entries: entries.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)) }
+  return { scale: object, entries: inOrder(entries) }
 }
 
 function withoutPath(fields: JsonObject, [name = '', ...path]: readonly string[]): JsonObject | undefined {

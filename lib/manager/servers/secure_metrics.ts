@@ -67,7 +67,7 @@ export async function serveSecurely(
     }, SERVER_PARTS)
     // Replaced while the server began to listen.
     const { cert, key } = certificate.current() ?? pair
-    if (cert !== pair.cert || key !== pair.key) server.setCertificate(cert, key)
+    if (cert !== pair.cert) server.setCertificate(cert, key)
   } catch (error) {
     await end()
     throw error
@@ -149,11 +149,10 @@ function refuseWithoutToken({ headers }: RequestHead): ServerResponse | undefine
   return refusal(401, 'Unauthorized')
 }
 
-/** Reports clients that could not connect. Probes that only open a connection are not reported. */
+/** Reports clients that could not connect. */
 function reporting({ clock, log }: SecureMetricsOptions): (error: Error & { readonly code?: string }) => void {
   const limitedLog = new RateLimitedLog(clock, log)
   return (error) => {
-    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return
     limitedLog.warn('A client of the metrics could not connect, or did not speak TLS and HTTP', {
       error: printable(error.code ?? messageOf(error)).slice(0, 200),
     })

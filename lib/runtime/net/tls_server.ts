@@ -43,7 +43,10 @@ export interface HttpsServerOptions extends ExchangeOptions {
   readonly http2?: boolean | undefined
   /** The clock of the timeouts of HTTP/1.1 connections. Default: the real one. */
   readonly clock?: Clock | undefined
-  /** Called when a client fails to connect, or sends something that is not HTTP. Default: ignored. */
+  /**
+   * Called when a client fails to connect, or sends something that is not HTTP, but not for a connection that its
+   * client only closes, as probes do. Default: ignored.
+   */
   readonly onClientError?: ((error: Error & { readonly code?: string }) => void) | undefined
 }
 
@@ -100,15 +103,18 @@ export async function serveTls(
     if (incoming.httpVersionMajor < 2) beginHttp1(incoming, outgoing, connections, idleTimeoutMs)
     exchanges.begin(incoming, outgoing)
   })
+  const report = (error: Error & { readonly code?: string }): void => {
+    if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') options.onClientError?.(error)
+  }
   // Also emitted for failed handshakes. Its listener must end the connection.
   server.on('clientError', (error: Error, socket: TLSSocket) => {
     // Deno also emits it for healthy HTTP/2 connections.
     if (socket.alpnProtocol === 'h2') return
     refuseHttp1(error, socket)
-    options.onClientError?.(error)
+    report(error)
   })
   server.on('tlsClientError', () => {})
-  server.on('sessionError', (error: Error) => options.onClientError?.(error))
+  server.on('sessionError', report)
 
   const { host, port } = await listen(server, options.host, options.port)
   let closing: Promise<void> | undefined

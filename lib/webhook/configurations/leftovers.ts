@@ -52,11 +52,11 @@ export async function treatLeftovers(
 /** Deletes a configuration, unless it has changed since it was read. */
 export async function deleteLeftover(
   resource: AnyResource,
-  { metadata: { name, uid, resourceVersion } }: Called,
+  { metadata: { name, resourceVersion } }: Called,
   { api, log }: LeftoverDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  await api.delete({ resource, name }, { uid, resourceVersion }, signal)
+  await api.delete({ resource, name }, { resourceVersion }, signal)
   log.info(`Deleted ${resource.kind} "${name}": the operator has no such webhooks`)
 }
 

@@ -34,9 +34,8 @@ export class ServerLines {
     this.#failureLog.error(`${what}: ${messageOf(error)}`, { error })
   }
 
-  /** Reports a client that could not connect. Probes that only open a connection are not reported. */
+  /** Reports a client that could not connect. */
   clientFailed(error: Error & { readonly code?: string }): void {
-    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return
     const hint = /alert|ALERT|unknown.?ca|certificate/i.test(`${error.code} ${error.message}`)
       ? "; check the caBundle of the webhook configurations and of the CRDs' conversion"
       : ''

@@ -102,6 +102,10 @@ export const TOKEN_CASES: readonly Script[] = [
     ['POST ns/pods', pod('p', { serviceAccountName: 'a', nodeName: '{ns}-n' })],
     request(bound('Pod', 'p'), 'of.node.uid of.node'),
     bearing('{-1.status.token}', `${WHO} ? status.userInfo.extra`, {}),
+    request(bound('Node', '{ns}-n')),
+    'DELETE /api/v1/nodes/{ns}-n ? kind',
+    ...refused('{5.status.token}'),
+    bearing('{3.status.token}', `${WHO} ? status.userInfo.username`, {}),
   ]),
   script('an issued token authenticates the service account', [
     ACCOUNT,
