@@ -26,7 +26,7 @@ export function targetOf(resource: AnyResource, ref: object, verb: string): Name
   const { kind = resource.kind } = ref as Partial<KubeObject>
   if (kind !== resource.kind) {
     throw new TypeError(
-      `Cannot ${verb} ${resource.kind} "${name}": this object is a ${kind}; for one with its name, give its metadata`,
+      `Cannot ${verb} ${resource.kind} "${name}": it is a ${kind}; give its metadata for one with its name`,
     )
   }
   return { resource, name, namespace: namespaceIn(resource, namespace, `${verb} ${resource.kind} "${name}"`) }

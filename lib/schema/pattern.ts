@@ -18,8 +18,6 @@ const UNICODE_ESCAPE = String
   .raw`\\(?:u\{[\da-fA-F]+\}|u[dD][89abAB]..\\u[dD][c-fC-F]..|[pP]\{[^}]*\})|${ESCAPE}`
 const CLASS = String.raw`\[(\^?)((?:\\[^]|[^\]\\])*)\]`
 const COUNT = String.raw`\{\d+(?:,\d*)?\}`
-/** The maximum of RE2. */
-const MAX_COUNT = 1000
 const GROUP = String.raw`\(\?(?:<([A-Za-z_]\w*)>|[ims]*(?:-[ims]+)?:)?`
 
 /** Returns the pattern of an expression; flags become `(?ims)`. */
@@ -35,8 +33,8 @@ export function toRe2({ flags, source }: RegExp, refuse: Refuse): string {
   const pattern = source.replace(part, (text, hat?: string, items?: string, name?: string, at = 0) => {
     if (text[0] === '\\') return escapeOf(text, refuse)
     if (text[0] === '{') {
-      const isLarge = text.match(/\d+/g)!.some((count) => Number(count) > MAX_COUNT)
-      return isLarge ? refuse(`a regular expression with a count above ${MAX_COUNT}`) : text
+      const isLarge = text.match(/\d+/g)!.some((count) => Number(count) > 1000)
+      return isLarge ? refuse('a regular expression with a count above 1000') : text
     }
     if (items !== undefined) return classOf(hat!, items, item, refuse)
     if (text !== '(?') return name ? `(?P<${name}>` : text

@@ -116,8 +116,8 @@ test('what may be a mistake is refused before a request: no owner, an object of 
       /the owner is undefined; leave it out/,
     ],
     [() => client.apply(FOO, { metadata: REF } as never, { owner: undefined } as never), /the owner is undefined/],
-    [() => client.delete(FOO, other), /Cannot delete Foo "a": this object is a Bar; .* give its metadata$/],
-    [() => client.patch(FOO, other, { merge: {} }), /Cannot patch Foo "a": this object is a Bar/],
+    [() => client.delete(FOO, other), /Cannot delete Foo "a": it is a Bar; give its metadata for one with its name$/],
+    [() => client.patch(FOO, other, { merge: {} }), /Cannot patch Foo "a": it is a Bar/],
     [
       () => client.patch(FOO, REF, { merge: {}, json: [] } as never),
       /Cannot patch by merge and json: give merge, json or/,
