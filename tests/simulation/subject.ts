@@ -362,7 +362,7 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
 
 /** Writes the Service of an object, in one of the ways that there are. */
 async function writeService(
-  { child, services, strip }: Drawing,
+  { child, services, strip, owns }: Drawing,
   client: Context['client'],
   foo: Foo,
 ): Promise<KubeObject> {
@@ -381,7 +381,8 @@ async function writeService(
     })
     return object
   }
-  const found = await client.get(Service, key)
+  // The cache of whole objects may be behind that of their metadata, whose event has caused this run.
+  const found = await (owns === 'metadata' ? client.live : client).get(Service, key)
   if (child === 'recreate' && found) {
     const isOwned = found.metadata.ownerReferences?.some(({ uid }) => uid === foo.metadata.uid)
     const isWanted = JSON.stringify(found.spec?.selector) === JSON.stringify(spec.selector)
