@@ -105,8 +105,8 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   [
     'controllers write without a fence',
     'operator/assemble',
-    'clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)',
-    'clientsOf(clusters, undefined, writer)',
+    'const clients = clientsOf(clusters, fence, writer)',
+    'const clients = clientsOf(clusters, undefined, writer)',
   ],
   [
     'a namespace for all others has all',
