@@ -252,7 +252,9 @@ test('an object without required fields, as the server makes one for an apply, i
     return specs(answer)[0]
   }
   const { spec: _spec, ...bare } = hub('a', {})
-  assert.deepEqual(await converted(bare, V1ALPHA1), { hostname: '', tls: false })
+  for (const none of [bare, { ...bare, spec: null }]) {
+    assert.deepEqual(await converted(none, V1ALPHA1), { hostname: '', tls: false })
+  }
   assert.deepEqual(await converted({ ...bare, apiVersion: V1ALPHA1 }, V1), { hosts: [''], tls: { mode: 'off' } })
   assert.deepEqual(await converted(hub('a', { tls: { mode: 'on', secretName: 's' } }), V1BETA1), {
     host: '',
@@ -285,7 +287,7 @@ test('required fields that are missing are empty, at any depth, and nothing else
     properties: { items: { type: 'array', items: item }, by: { type: 'object', additionalProperties: item } },
   }
   const whole = { items: [empty], by: { x: empty } }
-  assert.deepEqual(completed(schema, { items: [{ kind: 'a' }], by: { x: {} } }), whole)
+  assert.deepEqual(completed(schema, { items: [{ kind: 'a', none: null, ref: null }], by: { x: {} } }), whole)
   assert.equal(completed(schema, whole), whole)
 })
 

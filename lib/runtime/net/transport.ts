@@ -8,9 +8,9 @@
  * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, if there is one), and `--allow-sys=ca` if the cluster has no
  * CA and the system's are used.
  */
+import type { Agent } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
 import { Slots } from '../../async/slots.ts'
-import type { Agent } from 'node:http'
 import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { ConfigError, fileMissing, NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, isWatch, mayPause, type Transport } from '../../core/transport.ts'

@@ -34,7 +34,9 @@ export function completed(schema: RequiringSchema, value: unknown): unknown {
       ? additionalProperties
       : {}
     const before = Object.hasOwn(value, name) ? value[name] : undefined
-    const after = before === undefined && required.includes(name) ? emptyOf(field) : completed(field, before)
+    // The server leaves null in place of an object whose fields it has all removed.
+    const isMissing = before === undefined || (before === null && !field.nullable)
+    const after = isMissing && required.includes(name) ? emptyOf(field) : completed(field, before)
     if (after !== before) setField(whole ??= { ...value }, name, after)
   }
   return whole ?? value
