@@ -170,9 +170,9 @@ function controllerOf(
     : reconcileAny
   const reconcileKept = gate ? gate.reconcile(reconcileBy, (fence) => clientsOf(clusters, fence, writer)) : reconcileBy
   // After a suspension of the process, a run may be due before the timer that ends the term.
-  const reconcile = async (run: Run): Promise<Result> => {
+  const reconcile = (run: Run): Promise<Result> => {
     fence?.check()
-    return await reconcileKept(run)
+    return reconcileKept(run)
   }
   const sources = (only?: typeof description): Source[] =>
     sourcesOf(only ?? description, { ...setup, clients, finalizer, eventFilter: filter })
