@@ -17,7 +17,7 @@ export interface TokenRequest {
   readonly status: { readonly token: string; readonly expirationTimestamp: string }
 }
 
-/** @internal */
+/** What a request for a token of a ServiceAccount may state. */
 export interface TokenRequestSpec {
   /** The audiences that accept the token. Default: the API server. */
   readonly audiences?: readonly string[]
@@ -43,6 +43,7 @@ interface Known {
   }
 }
 
+/** What an eviction may state: the options of the deletion that it asks for. */
 export interface EvictionOptions {
   readonly gracePeriodSeconds?: number
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
