@@ -19,15 +19,8 @@ const SHAPE: ShapeOf<PageOptions & WatchOptions & PatchOptions & DeleteOptions &
   ...{ propagation: 0, gracePeriodSeconds: 0, uid: 0 },
 }
 
-/**
- * Throws a TypeError for an unknown option, without which a call could write or delete more than was meant, and for an
- * owner that is undefined: the object would outlive it.
- */
+/** Throws a TypeError for an unknown option: without it, a call could write or delete more than was meant. */
 export function checked<O extends object | undefined>(options: O): O {
-  if (!options) return options
-  refuseUnknown('Cannot call the client: ', options, SHAPE)
-  if ('owner' in options && !options.owner) {
-    throw new TypeError('Cannot write: the owner is undefined; leave it out for an object without one')
-  }
+  if (options) refuseUnknown('Cannot call the client: ', options, SHAPE)
   return options
 }

@@ -23,12 +23,6 @@ export interface NamedTarget extends Target, ObjectKey {
 export function targetOf(resource: AnyResource, ref: object, verb: string): NamedTarget {
   const { name, namespace } = keyIn(ref)
   if (!name) throw new TypeError(`Cannot ${verb} ${groupResourceOf(resource)}: the object has no name`)
-  const { kind = resource.kind } = ref as Partial<KubeObject>
-  if (kind !== resource.kind) {
-    throw new TypeError(
-      `Cannot ${verb} ${resource.kind} "${name}": it is a ${kind}; give its metadata for one with its name`,
-    )
-  }
   return { resource, name, namespace: namespaceIn(resource, namespace, `${verb} ${resource.kind} "${name}"`) }
 }
 
