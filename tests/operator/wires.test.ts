@@ -7,11 +7,13 @@ import {
   defineResource,
   dynamicResource,
   LeadershipLost,
+  metadataOf,
   type Operator,
   operator,
   type OtherCluster,
   type Parts,
 } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { Registry } from 'prom-client'
 import * as z from 'zod'
@@ -22,6 +24,7 @@ import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { StopTimeout } from '../../lib/manager/runnable_group.ts'
 import { syncTimeoutsOf } from '../../lib/operator/description/used_kinds.ts'
 import { hostName } from '../../lib/runtime/os/files.ts'
+import { type HttpRequest, isWatch } from '../../lib/core/transport.ts'
 import { silence } from '../client/transports.ts'
 import { create, failures, only, ours, ref, skippingClock, type Started, starting, writes } from './starting.ts'
 
@@ -831,6 +834,44 @@ test('a failing key whose object is deleted is not logged as working again; a re
     ['secret', 'c'],
   ])
 })
+
+for (const source of ['owns', 'watches'] as const) {
+  test(`${source} metadata that comes before the whole object, which is cached, too: that causes another run`, async () => {
+    const seen: (string | undefined)[] = []
+    const app = operator({ name: 'x' })
+    app.cache(Secret)
+    const first = app.controllerFor(ConfigMap, { when: ours })
+    const controller = source === 'owns'
+      ? first.owns(metadataOf(Secret))
+      : first.watches(metadataOf(Secret), ({ metadata: { name } }) => [ref(name)])
+    controller.reconcile(async ({ metadata }, { client }) => {
+      seen.push((await client.get(Secret, metadata))?.type)
+    })
+    const late = new Latch()
+    const server = new ApiServer()
+    let isLate = false
+    const isWhole = ({ headers }: HttpRequest): boolean => !headers?.['accept']?.includes('PartialObjectMetadata')
+    await using s = await starting(app, {
+      server,
+      intercept: async (request, next) => {
+        if (isLate && isWatch(request.path) && /secrets/.test(request.path) && isWhole(request)) await late.opened
+        return await next(request)
+      },
+    })
+    await create(s.client, 'a')
+    const owner = (await s.client.get(ConfigMap, ref('a')))!
+    isLate = true
+    server.closeWatches()
+    await s.clock.advance(5000)
+    seen.length = 0
+    await s.client.create(Secret, { metadata: ref('a'), type: 'x/y' }, { owner })
+    await s.clock.advance(0)
+    assert.deepEqual(seen, [undefined])
+    late.open()
+    await s.clock.advance(0)
+    assert.equal(seen.at(-1), 'x/y')
+  })
+}
 
 for (const [who, sharding] of [['a leader', {}], ['a holder of buckets', { sharding: { buckets: 2 } }]] as const) {
   test(`${who} that stood still for longer than its term begins nothing before it ends`, async () => {

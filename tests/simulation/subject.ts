@@ -362,7 +362,7 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
 
 /** Writes the Service of an object, in one of the ways that there are. */
 async function writeService(
-  { child, services, strip, owns }: Drawing,
+  { child, services, strip }: Drawing,
   client: Context['client'],
   foo: Foo,
 ): Promise<KubeObject> {
@@ -381,8 +381,7 @@ async function writeService(
     })
     return object
   }
-  // The cache of whole objects may be behind that of their metadata, whose event has caused this run.
-  const found = await (owns === 'metadata' ? client.live : client).get(Service, key)
+  const found = await client.get(Service, key)
   if (child === 'recreate' && found) {
     const isOwned = found.metadata.ownerReferences?.some(({ uid }) => uid === foo.metadata.uid)
     const isWanted = JSON.stringify(found.spec?.selector) === JSON.stringify(spec.selector)
