@@ -34,6 +34,9 @@ const CATCH_UP_MS = 10_000
 /** The max number of informers that catch up at the same time, so that hundreds do not flood the server. */
 const CATCH_UPS = 16
 
+/** What was logged last for a cache, by its first informer, and when: buckets that are taken together wait together. */
+const logged = new WeakMap<CatchingUp, { readonly which: string; readonly ms: number }>()
+
 /** The part of an informer that is used here. */
 interface CatchingUp {
   readonly isSynced: boolean
@@ -83,6 +86,11 @@ export async function catchUpAll(
   const late = [...behind.values(), ...failing]
   if (late.length === 0) return
   const which = firstOf(late, 5).join('; ')
+  const [first] = informers as [CatchingUp]
+  const ms = clock.monotonic()
+  const last = logged.get(first)
+  if (last?.which === which && ms - last.ms < CATCH_UP_MS) return
+  logged.set(first, { which, ms })
   log.warn(`Leading with a cache that may lack the last leader's writes, as it has not caught up: ${which}`)
 }
 

@@ -308,6 +308,21 @@ test('after 10 s the leader starts, and what has not caught up is logged', async
   await c.end()
 })
 
+test('leaders of buckets that wait together have one line, a later one has another', async () => {
+  const c = await caching(({ pods, nodes }) => {
+    pods.lists.push(list('5', []), ...[1, 2, 3].map(() => list('9', [pod('new', '6')])))
+    nodes.lists.push(list('5', []), ...[1, 2, 3].map(() => list('5', [])))
+  })
+  const line = "warn Leading with a cache that may lack the last leader's writes, as it has not caught up: pods"
+  for (const leaders of [2, 1]) {
+    const all = [await c.lead(), ...(leaders > 1 ? [await c.lead()] : [])]
+    await c.clock.advance(10_000)
+    assert.deepEqual(all.map(({ led }) => led.outcome), all.map(() => 'resolved'))
+    assert.deepEqual(c.lines().splice(0), [line])
+  }
+  await c.end()
+})
+
 test('an abort ends the wait without a line', async () => {
   const c = await caching(({ pods, nodes }) => {
     pods.lists.push(list('5', []), list('9', [pod('new', '6')]))
