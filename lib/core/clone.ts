@@ -30,6 +30,12 @@ export function propertyOf<S extends ObjectSchema<S>>(schema: S | undefined, nam
   return isFields(additionalProperties) ? additionalProperties as unknown as S : undefined
 }
 
+/** Returns what the function returns of each item; the list itself if all are the same. */
+export function mapItems(list: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
+  const changed = list.map(change)
+  return changed.some((item, at) => item !== list[at]) ? changed : list
+}
+
 /** Freezes a JSON value at any depth and returns it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {

@@ -1,5 +1,5 @@
 /** Fills in the defaults of a structural schema, as the API server does for custom kinds. */
-import { cloneJson, isFields, propertyOf, setField } from './clone.ts'
+import { cloneJson, isFields, mapItems, propertyOf, setField } from './clone.ts'
 
 /** The keywords of a structural schema that defaulting reads. */
 export interface DefaultsSchema {
@@ -41,8 +41,7 @@ export function withDefaults(schema: DefaultsSchema, value: unknown): unknown {
 function withItems({ items }: DefaultsSchema, list: readonly unknown[]): unknown {
   if (!items) return list
   // An undefined item is not missing: it has a position.
-  const filled = list.map((item) => item === undefined ? item : defaulted(items, item))
-  return filled.some((item, at) => item !== list[at]) ? filled : list
+  return mapItems(list, (item) => item === undefined ? item : defaulted(items, item))
 }
 
 function withFields(schema: DefaultsSchema, object: Readonly<Record<string, unknown>>): unknown {

@@ -46,18 +46,18 @@ export function sourcesOf(description: ControllerDescription, setup: SourceSetup
 }
 
 /**
- * Returns the source of whole objects beside that of their metadata, if they are cached: their cache may be behind, and
- * a run that an event of the metadata caused may have read what was before.
+ * Returns one more source, of whole objects, for metadata that is watched beside a cache of whole objects. That cache
+ * may be behind the metadata, so the run that an event of the metadata caused may have read an older object.
  */
 function wholeSource(
   source: SourceDescription,
   own: OtherCluster | undefined,
   { clusters }: SourceSetup,
 ): SourceDescription[] {
-  if (source.kind !== 'owns' && source.kind !== 'watches') return []
+  if ((source.kind !== 'owns' && source.kind !== 'watches') || !source.resource.only) return []
   const resource = wholeOf(source.resource)
   const { cache } = clusters.of(source.kind === 'owns' ? own : source.cluster)
-  return source.resource.only && cache.informersOf(resource) ? [{ ...source, resource, optional: true }] : []
+  return cache.informersOf(resource) ? [{ ...source, resource, optional: true }] : []
 }
 
 /** `when`: the predicate of the controller's own kind. */

@@ -192,11 +192,9 @@ test('real: from one version to two with a conversion', { skip: noPlane, timeout
     assert.equal(shown, 'web.example.dev/v1alpha1 {"hostname":"c.dev","tls":false}')
 
     // One manager that applies in both versions: the server converts what is left without its fields.
-    for (
-      const [resource, spec] of [[SiteV1alpha1, { hostname: 'x' }], [Site, { hosts: ['y'] }], [SiteV1alpha1, {
-        hostname: 'z',
-      }]] as const
-    ) {
+    const old = [SiteV1alpha1, { hostname: 'x' }] as const
+    const last = [SiteV1alpha1, { hostname: 'z' }] as const
+    for (const [resource, spec] of [old, [Site, { hosts: ['y'] }] as const, last]) {
       const type = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind }
       const object = { ...type, metadata: { namespace: 'default', name: 'applied' }, spec }
       await api.patch(at(resource, 'applied'), 'apply', object, { fieldManager: 'both', force: true })

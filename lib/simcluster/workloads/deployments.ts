@@ -4,7 +4,7 @@ import { Deployment, ReplicaSet } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
 import { newSetOf, planDeployment, REVISION } from './deployment_plan.ts'
 import { untilDeadline, withCondition } from './deployment_status.ts'
-import { adopters, claim, setsByOwner } from './owned.ts'
+import { adopters, byOwner, claim, setsByOwner } from './owned.ts'
 import { isNamespaceEnding } from './pod_changes.ts'
 
 export function addDeployments(app: Operator): void {
@@ -38,7 +38,7 @@ export function addDeployments(app: Operator): void {
           if (isNamespaceEnding(error)) return
           if (isReason(error, 'AlreadyExists')) {
             const existing = await client.live.get(ReplicaSet, { namespace, name })
-            const isOwn = existing?.metadata.ownerReferences?.some(({ uid }) => uid === deployment.metadata.uid)
+            const isOwn = existing && byOwner(existing) === deployment.metadata.uid
             if (!existing || (isOwn && newSetOf(deployment, [existing]))) return { requeue: true }
             // Another template has the same hash, or the ReplicaSet has left this Deployment.
             const collisionCount = (known?.collisionCount ?? 0) + 1

@@ -159,12 +159,11 @@ function convertOne(kinds: Kinds, object: unknown, desired: string, at: number):
     const known = [kind.hub.version, ...kind.spokes.keys()].join(', ')
     throw new TypeError(`${cannot}: this operator has no version ${wanted} of ${name}; it has ${known}`)
   }
-  const convert = (source: KubeObject): KubeObject => {
-    const current = from ? step(from, 'up', source, cannot) : source
+  const convert = (old: KubeObject): KubeObject => {
+    const current = from ? step(from, 'up', old, cannot) : old
     return to ? step(to, 'down', current, cannot) : current
   }
-  const source = from?.from ?? kind.hub
-  const current = convertWhole(convert, schemaOf(source), withVersionDefaults(source, object as KubeObject))
+  const current = convertWhole(convert, from?.from ?? kind.hub, object as KubeObject)
   try {
     return stringifyExact(current, cannot.replace(/^Cannot /, ''), object as KubeObject)
   } catch (error) {
@@ -173,15 +172,20 @@ function convertOne(kinds: Kinds, object: unknown, desired: string, at: number):
   }
 }
 
-/** Converts an object; if that fails and it lacks required fields, with empty ones. */
-function convertWhole(convert: (object: KubeObject) => KubeObject, schema: object, object: KubeObject): KubeObject {
+/** Converts an object with the defaults of its version; if that fails and it lacks required fields, with empty ones. */
+function convertWhole(
+  convert: (object: KubeObject) => KubeObject,
+  version: DefinedResource,
+  object: KubeObject,
+): KubeObject {
+  const known = withVersionDefaults(version, object)
   try {
-    return convert(object)
+    return convert(known)
   } catch (error) {
-    const whole = completed(schema, object)
-    if (whole === object) throw error
+    const whole = completed(schemaOf(version), known)
+    if (whole === known) throw error
     try {
-      return convert(withDefaults(schema, whole) as KubeObject)
+      return convert(withVersionDefaults(version, whole as KubeObject))
     } catch {
       throw error
     }

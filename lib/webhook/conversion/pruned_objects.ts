@@ -4,7 +4,7 @@
  *
  * @see https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.3.0/merge/update.go (`prune`)
  */
-import { isFields, setField } from '../../core/clone.ts'
+import { isFields, mapItems, propertyOf, setField } from '../../core/clone.ts'
 
 /** The keywords of a structural schema that say what an object must have. */
 interface RequiringSchema {
@@ -23,16 +23,12 @@ interface RequiringSchema {
  * none.
  */
 export function completed(schema: RequiringSchema, value: unknown): unknown {
-  const { properties = {}, additionalProperties, items, required = [] } = schema
-  if (Array.isArray(value)) return items ? changed(value, (each) => completed(items, each)) : value
+  const { items, required = [] } = schema
+  if (Array.isArray(value)) return items ? mapItems(value, (each) => completed(items, each)) : value
   if (!isFields(value)) return value
   let whole: Record<string, unknown> | undefined
   for (const name of new Set([...required, ...Object.keys(value)])) {
-    const field = Object.hasOwn(properties, name)
-      ? properties[name]!
-      : isFields(additionalProperties)
-      ? additionalProperties
-      : {}
+    const field = propertyOf(schema, name) ?? {}
     const before = Object.hasOwn(value, name) ? value[name] : undefined
     // The server leaves null in place of an object whose fields it has all removed.
     const isMissing = before === undefined || (before === null && !field.nullable)
@@ -40,11 +36,6 @@ export function completed(schema: RequiringSchema, value: unknown): unknown {
     if (after !== before) setField(whole ??= { ...value }, name, after)
   }
   return whole ?? value
-}
-
-function changed(list: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
-  const changed = list.map(change)
-  return changed.some((each, at) => each !== list[at]) ? changed : list
 }
 
 function emptyOf(schema: RequiringSchema): unknown {
